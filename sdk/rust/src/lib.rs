@@ -1,0 +1,36 @@
+#![doc = include_str!("../README.md")]
+
+#[doc(hidden)]
+#[expect(clippy::all, clippy::pedantic, reason = "made by wit-bindgen")]
+pub mod bindings;
+
+mod call;
+mod content;
+mod export;
+mod failure;
+pub mod log;
+mod question;
+mod schema;
+mod stop;
+mod testing;
+mod tool;
+mod want;
+
+pub use call::{Call, STATE_BYTES_MAX};
+pub use content::{Blob, Body, Content, IntoReturned, IntoSuccess, Json, Success};
+pub use failure::{Effect, Failure, Kind};
+pub use log::progress;
+pub use pausegate_sdk_macros::tool;
+pub use question::{Choice, Question};
+pub use stop::{Result, Stop};
+pub use testing::TestCall;
+pub use tool::{Catalog, Effects, Outcome, Plugin, Tool, Want, attempt};
+
+/// For the code that the macros write.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::bindings::pausegate::plugin::types::Tool;
+    pub use crate::content::output_schema;
+    pub use crate::tool::{arguments, catalog, input_schema, no_such_tool};
+    pub use {schemars, serde};
+}

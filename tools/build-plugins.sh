@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Builds the Rust plugins and the tests' probe as WebAssembly components.
+#
+#   tools/build-plugins.sh [OUTDIR]
+#
+# Puts files.wasm, fetch.wasm and survey.wasm into OUTDIR (target/plugins unless given) and probe.wasm into guests/
+# beside it. A file is replaced in one step and only when it changed, so a host that watches the folder never sees
+# half a file, and digests written by `pausegate trust` stay valid.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=${1:-$root/target/plugins}
+mkdir -p "$out" "$out/../guests"
+out=$(cd "$out" && pwd) guests=$(cd "$out/../guests" && pwd)
+cd "$root"
+
+"$root/tools/wasm-target.sh"
+
+packages=(-p files-plugin)
+cargo build "${packages[@]}" --profile plugin --target wasm32-wasip2
+
+built=${CARGO_TARGET_DIR:-$root/target}/wasm32-wasip2/plugin
+place() { # place NAME FOLDER
+  cmp -s "$built/$1.wasm" "$2/$1.wasm" && return
+  cp "$built/$1.wasm" "$2/.$1.wasm.new"
+  mv "$2/.$1.wasm.new" "$2/$1.wasm"
+}
+place files "$out"
+echo "$out: $(cd "$out" && ls -- *.wasm | tr '\n' ' ')"

@@ -1,0 +1,13 @@
+//! Pausegate: a chain of language model and sandboxed tools that pauses for people and goes on in any process.
+
+pub mod call;
+pub mod capability;
+pub mod chain;
+pub mod clock;
+pub mod digest;
+pub mod event;
+pub mod journal;
+pub mod model;
+pub mod pause;
+pub mod plugin;
+pub mod state;

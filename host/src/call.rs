@@ -1,0 +1,116 @@
+//! A tool call: which, with what arguments, how far it has come, and its one result.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::digest::Digest;
+
+pub mod arguments;
+pub mod result;
+pub mod schema;
+
+pub use result::{Content, EffectState, Failure, ToolResult, kind};
+
+/// The host's own key of a call inside its chain. Provider ids may repeat, be empty or missing; this does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CallKey {
+    /// From 1: which model response asked.
+    pub turn: u32,
+    /// From 0: the position inside that response.
+    pub ordinal: u32,
+}
+
+impl fmt::Display for CallKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.turn, self.ordinal)
+    }
+}
+
+/// What running a call twice would do, as the plugin declares it; the host holds it to its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effects {
+    ReadOnly,
+    Idempotent,
+    Once,
+}
+
+impl Effects {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::Idempotent => "idempotent",
+            Self::Once => "once",
+        }
+    }
+}
+
+impl fmt::Display for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One tool as the catalogue of a chain holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// `<plugin>__<tool>`, as the model sees it.
+    pub name: String,
+    pub plugin: String,
+    /// The plugin's own name for it.
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    pub description: String,
+    pub input_schema: Value,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    pub effects: Effects,
+    /// Of the plugin's bytes.
+    pub plugin_digest: Digest,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    Requested,
+    Ready,
+    Paused,
+    Started,
+    Succeeded,
+    Failed,
+    Denied,
+    /// A person gave the result in the tool's place.
+    Answered,
+    Expired,
+    Cancelled,
+}
+
+impl CallStatus {
+    pub fn is_final(self) -> bool {
+        !matches!(self, Self::Requested | Self::Ready | Self::Paused | Self::Started)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Requested => "requested",
+            Self::Ready => "ready",
+            Self::Paused => "paused",
+            Self::Started => "started",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+            Self::Answered => "answered",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for CallStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

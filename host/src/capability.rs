@@ -1,0 +1,285 @@
+//! Grants and rules: what the operator allows a plugin, and what needs a person.
+//!
+//! Plain values and pure functions. Reading `grants.toml` is `config`'s, enforcing at the host call is `plugin`'s.
+//! Nothing here widens: effective = grant ∧ tool ∧ chain ∧ effects, and `none` and deny win.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chain::Actor;
+use crate::digest::Digest;
+
+/// The grants file, read and checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grants {
+    /// Where no rule matches.
+    pub default_verdict: Verdict,
+    pub default_limits: Limits,
+    /// By plugin name.
+    pub plugins: BTreeMap<String, PluginGrants>,
+    pub rules: Vec<Rule>,
+    /// The file they came from, for the lines that refusals print; empty for an empty grants file.
+    pub file: PathBuf,
+}
+
+/// The strictest wins: deny beats ask beats allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    #[default]
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct PluginGrants {
+    pub digest: Pin,
+    pub fs: Vec<FsGrant>,
+    pub http: Vec<HttpGrant>,
+    pub env: BTreeMap<String, String>,
+    pub limits: Limits,
+    /// Line of `[plugins.NAME]` in the file.
+    pub line: usize,
+}
+
+/// The bytes a section holds for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pin {
+    Exact(Digest),
+    /// `digest = "any"`: development only.
+    Any,
+}
+
+impl Pin {
+    pub fn matches(&self, digest: &Digest) -> bool {
+        match self {
+            Self::Exact(pinned) => pinned == digest,
+            Self::Any => true,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Access {
+    None,
+    Read,
+    Write,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct FsGrant {
+    /// Absolute path on the host.
+    pub path: PathBuf,
+    /// Absolute guest path in normal form, `/` at least.
+    pub mount: String,
+    pub access: Access,
+    pub when: When,
+    pub line: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpGrant {
+    pub url: String,
+    /// Upper case.
+    pub methods: Vec<String>,
+    /// Admits private, loopback and link-local addresses.
+    pub private: bool,
+    pub when: When,
+    pub line: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum When {
+    Always,
+    /// In force only for what a person approved.
+    Approved(Binding),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// `within = "args.path"`: exactly the entry that this argument names. Holds the path below `args`.
+    Within(Vec<String>),
+    /// `{args.x}` in the URL.
+    Url,
+    /// `scope = "whole"`.
+    Whole,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// Tool name pattern, may hold `*`.
+    pub tool: String,
+    /// Argument path (below `args`) and pattern; all must match.
+    pub args: Vec<(Vec<String>, String)>,
+    pub effect: Verdict,
+    pub except: Vec<Except>,
+    /// `os:alice@host`; empty means anyone the edge authenticated.
+    pub approvers: Vec<Actor>,
+    pub on_deny: Then,
+    pub line: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Except {
+    pub args: Vec<(Vec<String>, String)>,
+    /// Last day it holds, `YYYY-MM-DD`.
+    pub until: Option<String>,
+}
+
+/// What a denial does to the chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Then {
+    #[default]
+    Continue,
+    Stop,
+}
+
+/// Limits of one attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// All linear memories and tables of the attempt together, bytes.
+    pub memory_bytes: u64,
+    /// Wall time, waiting included.
+    pub time: Duration,
+    /// Time on a processor.
+    pub cpu: Duration,
+    /// Bytes of the result handed to the chain.
+    pub output_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory_bytes: 256 << 20, time: Duration::from_secs(30), cpu: Duration::from_secs(10), output_bytes: 1 << 20 }
+    }
+}
+
+/// What one attempt holds. The plugin host enforces it at every host call; an empty one holds nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub fs: Vec<HeldFs>,
+    pub http: Vec<HeldHttp>,
+    pub env: BTreeMap<String, String>,
+}
+
+/// One line of file access in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldFs {
+    pub mount: String,
+    /// The host path that stands at `mount`.
+    pub host: PathBuf,
+    pub access: Access,
+    /// Exactly this guest path, never below it, and no symlink in any of its components.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<String>,
+}
+
+/// One line of outgoing HTTP in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldHttp {
+    /// URL pattern, arguments already put in.
+    pub url: String,
+    pub methods: Vec<String>,
+    pub private: bool,
+}
+
+/// What approving one call brings into force; listed in the pause and part of its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "capability", rename_all = "lowercase")]
+pub enum Opening {
+    Fs(HeldFs),
+    Http(HeldHttp),
+}
+
+/// A use that was refused at the host call, with the line that would allow it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// `fs write /build/a.tmp`, `http POST https://api.test/v1`
+    pub attempted: String,
+    /// Lines to paste into the grants file.
+    pub allow_with: String,
+}
+
+/// Uses of effectful grants, counted at the host call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Uses {
+    pub fs_writes: u64,
+    pub http_requests: u64,
+    /// Of `http_requests`, those that were neither GET nor HEAD.
+    pub http_effects: u64,
+}
+
+impl Uses {
+    pub fn effectful(&self) -> bool {
+        self.fs_writes + self.http_effects > 0
+    }
+
+    pub fn add(&mut self, other: Self) {
+        self.fs_writes += other.fs_writes;
+        self.http_requests += other.http_requests;
+        self.http_effects += other.http_effects;
+    }
+}
+
+impl Held {
+    /// The lines an effect could come from, as facts for the journal; empty means the attempt can have had none.
+    pub fn effectful(&self) -> Vec<String> {
+        let fs = self.fs.iter().filter(|line| line.access == Access::Write).map(HeldFs::to_string);
+        let http = self.http.iter().filter(|line| line.methods.iter().any(|method| !is_safe(method))).map(HeldHttp::to_string);
+        fs.chain(http).collect()
+    }
+
+    /// With what an approval opens.
+    pub fn with(mut self, opens: &[Opening]) -> Self {
+        for opening in opens {
+            match opening {
+                Opening::Fs(line) => self.fs.push(line.clone()),
+                Opening::Http(line) => self.http.push(line.clone()),
+            }
+        }
+        self
+    }
+}
+
+/// A `read-only` attempt may make these.
+pub fn is_safe(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD")
+}
+
+impl std::fmt::Display for HeldFs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let access = match self.access {
+            Access::None => "none",
+            Access::Read => "read",
+            Access::Write => "write",
+        };
+        match &self.only {
+            Some(path) => write!(f, "fs {access} {path}, exactly this entry"),
+            None => write!(f, "fs {access} everything below {}", self.mount),
+        }
+    }
+}
+
+impl std::fmt::Display for HeldHttp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "http {} {}", self.methods.join("|"), self.url)?;
+        if self.private { f.write_str(" (private addresses too)") } else { Ok(()) }
+    }
+}
+
+impl std::fmt::Display for Opening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fs(line) => line.fmt(f),
+            Self::Http(line) => line.fmt(f),
+        }
+    }
+}
+
+pub mod judge;
+pub mod pattern;

@@ -1,0 +1,1 @@
+//! Patterns of tools, arguments, paths and URLs.

@@ -1,0 +1,132 @@
+//! The journal: ordered events of chains in a database, and the projections that are written with them.
+//!
+//! The only place that knows SQL. An append is optimistic: it names the sequence number it builds on, and of two
+//! writers that build on the same one, one is told [`JournalError::Moved`], reads again and decides again. So every
+//! rule that reads, decides and writes is atomic on any store.
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{CallKey, CallStatus};
+use crate::chain::{Actor, ChainId, ChainStatus, Epoch, Seq};
+use crate::event::Stamped;
+use crate::pause::{Pause, PauseId, PauseStatus};
+use crate::state::ChainState;
+
+/// Events to write with the state they lead to.
+pub struct Append<'a> {
+    pub chain: &'a ChainId,
+    /// The last sequence number that `events` build on.
+    pub after: Seq,
+    /// `Some` from the holder of the chain; `None` from a decider, who needs no hold.
+    pub epoch: Option<Epoch>,
+    pub events: &'a [Stamped],
+    /// The state after `events`: source of the projections.
+    pub state: &'a ChainState,
+}
+
+pub trait Journal: Send + Sync {
+    /// Writes all events or none; on disk before it returns where an event is a promise. Returns the last sequence number.
+    fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>>;
+
+    /// Events of a chain after `after`, oldest first.
+    fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>>;
+
+    /// The last sequence number of a chain: a cheap look whether something was decided meanwhile.
+    fn head(&self, chain: &ChainId) -> BoxFuture<'_, Result<Seq, JournalError>>;
+
+    /// Takes the chain for this process: a new epoch, and a lock that dies with the process.
+    fn take(&self, chain: &ChainId) -> BoxFuture<'_, Result<Hold, JournalError>>;
+
+    /// Full id of the one chain whose id starts with `prefix`.
+    fn find_chain(&self, prefix: &str) -> BoxFuture<'_, Result<ChainId, JournalError>>;
+    /// Full id and chain of the one pause whose id starts with `prefix`.
+    fn find_pause(&self, prefix: &str) -> BoxFuture<'_, Result<(ChainId, PauseId), JournalError>>;
+
+    /// Newest first.
+    fn chains(&self, limit: u32) -> BoxFuture<'_, Result<Vec<ChainRow>, JournalError>>;
+    /// Open pauses of all chains, oldest first. The one definition of what is pending.
+    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>>;
+    /// The newest chain's id: `run --continue`.
+    fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>>;
+}
+
+/// Held until dropped; the operating system lets go of it when the process dies.
+pub struct Hold {
+    pub epoch: Epoch,
+    pub lock: Box<dyn Send + Sync>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChainRow {
+    pub id: ChainId,
+    /// `running` where a live process holds it.
+    pub status: ChainStatus,
+    /// The block's name, the failure's text; empty otherwise.
+    pub detail: String,
+    /// The prompt, its first line, limited.
+    pub title: String,
+    pub model: Option<String>,
+    pub turns: u32,
+    pub calls: u32,
+    pub open_pauses: u32,
+    pub started_by: Actor,
+    pub started_at: jiff::Timestamp,
+    pub updated_at: jiff::Timestamp,
+    /// `pid 4711 on host, since …` where a live process holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PendingRow {
+    /// The pause's own `id` stands at the top level.
+    #[serde(flatten)]
+    pub pause: Pause,
+    pub chain: ChainId,
+    pub started_by: Actor,
+    pub chain_status: ChainStatus,
+    pub title: String,
+}
+
+/// One row of the call projection, for checks that projections are the fold of events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallRow {
+    pub call: CallKey,
+    pub id: String,
+    pub tool: String,
+    pub status: CallStatus,
+    pub attempts: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseRow {
+    pub id: PauseId,
+    pub status: PauseStatus,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// Someone wrote since; read again and decide again.
+    #[error("chain {chain} moved on to event {head}")]
+    Moved { chain: ChainId, head: Seq },
+    /// Another process took the chain since.
+    #[error("chain {chain} was taken by another process")]
+    Fenced { chain: ChainId },
+    #[error("chain {chain} is held by {holder}")]
+    Held { chain: ChainId, holder: String },
+    #[error("no {what} has an id that starts with `{prefix}`")]
+    Unknown { what: &'static str, prefix: String },
+    #[error("`{prefix}` is the start of {count} {what} ids; give more of it")]
+    Ambiguous { what: &'static str, prefix: String, count: usize },
+    #[error("journal `{path}` is of version {found}; this program reads up to version {known}")]
+    Newer { path: String, found: u32, known: u32 },
+    #[error("event {seq} of chain {chain} cannot be read: {message}")]
+    Unreadable { chain: ChainId, seq: Seq, message: String },
+    /// Busy for longer than the wait allows.
+    #[error("journal `{path}` is busy")]
+    Busy { path: String },
+    /// A full disk, a read-only folder, a damaged file.
+    #[error("journal `{path}`: {message}")]
+    Away { path: String, message: String },
+}

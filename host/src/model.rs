@@ -1,0 +1,89 @@
+//! Language models: one request in, one response out, text streamed on the way.
+//!
+//! Adapters know wire formats and nothing of chains. A response is kept twice: as parts, and as the provider's own
+//! message, which goes back unchanged where that provider demands it.
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+
+use crate::call::ToolSpec;
+use crate::chain::message::Message;
+use crate::event::{Usage, Verbatim};
+
+/// What the runner needs of a model; `script:` is one of them.
+pub trait Model: Send + Sync {
+    /// As given to `--model`.
+    fn name(&self) -> &str;
+
+    /// Asks for the next response. Retries of what may be retried happen inside; `on_text` hears text as it streams,
+    /// each piece once, also over retries.
+    fn respond<'a>(&'a self, request: Request<'a>, on_text: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, Result<Reply, ModelError>>;
+}
+
+/// One model call.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Model calls this chain made before; a script takes its turn from it.
+    pub calls_before: u32,
+    pub system: Option<&'a str>,
+    /// Oldest first. Every tool call in it has one result, in the order asked.
+    pub history: &'a [Entry],
+    pub tools: &'a [ToolSpec],
+}
+
+/// A message of the history, with the provider's own form of it where a provider wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub message: Message,
+    pub verbatim: Option<Verbatim>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// Text and reasoning, in order, without the tool calls.
+    pub text: String,
+    pub reasoning: String,
+    pub calls: Vec<AskedCall>,
+    pub verbatim: Option<Verbatim>,
+    pub usage: Option<Usage>,
+}
+
+/// A tool call as the provider sent it: nothing repaired, nothing trusted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedCall {
+    /// May be missing, empty, or the same as another's.
+    pub id: Option<String>,
+    pub name: String,
+    /// The model's own text; may be no JSON at all.
+    pub arguments: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("no model is named; give `--model NAME` or set `PAUSEGATE_MODEL`")]
+    NotChosen,
+    #[error("`{0}` is not a model that this version knows")]
+    Unknown(String),
+    #[error("{variable} is not set; model `{model}` needs it")]
+    MissingKey { model: String, variable: &'static str },
+    /// 400, 401, 403, quota: trying again would change nothing.
+    #[error("{provider} refused the request ({status}): {message}")]
+    Refused { provider: &'static str, status: u16, message: String },
+    /// Away after all retries.
+    #[error("{provider} did not answer after {attempts} attempts: {message}")]
+    Unavailable { provider: &'static str, attempts: u32, message: String },
+    /// HTML, half a stream, JSON of another shape.
+    #[error("{provider} sent an answer that cannot be read: {message}")]
+    Garbled { provider: &'static str, message: String },
+    #[error("script `{path}`: {message}")]
+    Script { path: String, message: String },
+}
+
+/// Reads `value` as text for an error message, limited.
+pub fn excerpt(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(400) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

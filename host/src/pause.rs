@@ -1,0 +1,248 @@
+//! A pause: a durable question that a call waits on, and the decision that answers it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::{CallKey, Effects};
+use crate::capability::judge::Requirements;
+use crate::capability::{Opening, Then, Uses};
+use crate::chain::Actor;
+use crate::digest::Digest;
+
+/// `pa_` and a lower-case ULID.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PauseId(pub String);
+
+impl fmt::Display for PauseId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseKind {
+    /// The plugin returned it.
+    Tool,
+    /// A rule made it, before any plugin code.
+    Gate,
+}
+
+impl PauseKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Gate => "gate",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PauseStatus {
+    Open,
+    Approved,
+    Edited,
+    Denied,
+    Responded,
+    Expired,
+    Cancelled,
+    Superseded,
+}
+
+impl PauseStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Approved => "approved",
+            Self::Edited => "edited",
+            Self::Denied => "denied",
+            Self::Responded => "responded",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+            Self::Superseded => "superseded",
+        }
+    }
+}
+
+/// What is asked of the person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Ask {
+    Approval,
+    Choice { options: Vec<Choice> },
+    Text,
+    /// JSON Schema of the answer.
+    Form { schema: Value },
+    /// A kind this host does not know; the answer is JSON that fits the schema.
+    Other { kind: String, schema: Value },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    pub value: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// A pause as it is frozen when it opens. Nothing here changes afterwards but `status` and `decided`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    pub id: PauseId,
+    pub call: CallKey,
+    pub call_id: String,
+    pub kind: PauseKind,
+    /// `<plugin>__<tool>`
+    pub tool: String,
+    pub plugin: String,
+    pub effects: Effects,
+    /// Canonical arguments.
+    pub arguments: Value,
+    /// The plugin's name for the question; empty for a gate.
+    pub key: String,
+    /// The plugin's or the rule's words.
+    pub reason: String,
+    pub ask: Ask,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Value>,
+    /// What the plugin handed over to get back on the next attempt, base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// What approving brings into force; empty where only an answer is asked.
+    pub opens: Vec<Opening>,
+    /// Approved-only grants that stay shut for these arguments, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shut: Vec<String>,
+    /// The grant and rule lines behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<String>,
+    pub requirements: Requirements,
+    /// Effectful uses of all attempts so far: an edit is refused once there is one.
+    pub uses: Uses,
+    /// What changed since the person was last asked about this call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
+    pub call_digest: Digest,
+    pub digest: Digest,
+    pub opened_at: jiff::Timestamp,
+    pub status: PauseStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
+}
+
+impl Pause {
+    pub fn is_open(&self) -> bool {
+        self.status == PauseStatus::Open
+    }
+
+    /// Whether `approve` of this pause opens what it lists: a gate, or a tool's `approval`.
+    pub fn asks_approval(&self) -> bool {
+        matches!(self.ask, Ask::Approval)
+    }
+}
+
+/// Who decided what, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    pub by: Actor,
+    pub at: jiff::Timestamp,
+    pub decision: Decision,
+}
+
+/// A person's answer to a pause; strict JSON, one shape each, no default and no truthiness.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Decision {
+    Approve {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+    Deny {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        then: Option<Then>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+    Edit {
+        arguments: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+    Respond {
+        value: Value,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digest: Option<Digest>,
+    },
+}
+
+impl Decision {
+    /// Reads one decision as every door takes it.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let value = crate::call::arguments::read_json(text).map_err(|error| error.to_string())?;
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Approve { .. } => "approve",
+            Self::Deny { .. } => "deny",
+            Self::Edit { .. } => "edit",
+            Self::Respond { .. } => "respond",
+        }
+    }
+
+    pub fn digest(&self) -> Option<&Digest> {
+        match self {
+            Self::Approve { digest, .. } | Self::Deny { digest, .. } | Self::Edit { digest, .. } | Self::Respond { digest, .. } => digest.as_ref(),
+        }
+    }
+
+    pub fn note(&self) -> Option<&str> {
+        match self {
+            Self::Approve { note, .. } | Self::Deny { note, .. } | Self::Edit { note, .. } | Self::Respond { note, .. } => note.as_deref(),
+        }
+    }
+
+    /// Whether two decisions ask for the same thing; the digest they carry does not matter.
+    pub fn same_as(&self, other: &Self) -> bool {
+        let bare = |decision: &Self| {
+            let mut value = serde_json::to_value(decision).expect("decisions serialize");
+            value.as_object_mut().expect("tagged").remove("digest");
+            value
+        };
+        bare(self) == bare(other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s03_nothing_but_the_closed_shapes_is_a_decision() {
+        for text in [
+            "", "{}", "null", "true", "\"approve\"", r#"{"approved":true}"#, r#"{"decision":true}"#, r#"{"decision":"Approve"}"#,
+            r#"{"decision":"approve","approved":true}"#, r#"{"decision":"approve","value":1}"#, r#"{"decision":"edit"}"#,
+            r#"{"decision":"respond"}"#, r#"{"decision":"deny","then":"maybe"}"#, r#"{"decision":"deny","decision":"approve"}"#,
+            r#"{"decision":"settle","outcome":"happened"}"#,
+        ] {
+            assert!(Decision::read(text).is_err(), "{text} was taken for a decision");
+        }
+        assert_eq!(Decision::read(r#"{"decision":"approve"}"#), Ok(Decision::Approve { note: None, digest: None }));
+        assert_eq!(
+            Decision::read(r#"{"decision":"deny","note":"no","then":"stop"}"#),
+            Ok(Decision::Deny { note: Some("no".into()), then: Some(Then::Stop), digest: None })
+        );
+    }
+}

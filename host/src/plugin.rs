@@ -1,0 +1,102 @@
+//! Plugins: `.wasm` files in a directory, and one attempt of a call on a fresh instance.
+//!
+//! The only place that names wasmtime; no binding type leaves this folder. An attempt holds what its [`Held`] says,
+//! checked at every host call, whatever was approved.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::call::{Effects, ToolResult, ToolSpec};
+use crate::capability::{Held, Limits, Refusal, Uses};
+use crate::digest::Digest;
+use crate::pause::Ask;
+
+/// What the runner needs of plugins; tests have a twin of it.
+pub trait Plugins: Send + Sync {
+    /// All tools of all loaded plugins, by name.
+    fn catalog(&self) -> Vec<ToolSpec>;
+    /// Digest of the bytes loaded under each plugin name.
+    fn loaded(&self) -> BTreeMap<String, Digest>;
+    /// Files that are no plugin, and why.
+    fn failures(&self) -> Vec<LoadFailure>;
+    /// Runs one attempt to its end; never panics, never outlives `attempt.limits.time` by more than the grace.
+    fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome>;
+}
+
+/// A file in the plugin directory that offers no tools, or one tool of it that cannot be offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadFailure {
+    /// Plugin name (file stem), or `<plugin>__<tool>` where just one tool is disabled.
+    pub name: String,
+    pub reason: String,
+}
+
+/// One attempt of one call.
+#[derive(Clone)]
+pub struct Attempt {
+    pub plugin: String,
+    /// The plugin's own name of the tool.
+    pub tool: String,
+    pub call_id: String,
+    /// Canonical bytes: checked, shown and hashed.
+    pub arguments: String,
+    /// From 1.
+    pub attempt: u32,
+    pub idempotency_key: String,
+    pub approved: bool,
+    /// Oldest first.
+    pub answers: Vec<Answer>,
+    pub state: Option<Vec<u8>>,
+    pub effects: Effects,
+    pub held: Held,
+    pub limits: Limits,
+    /// Ends the attempt with `cancelled`.
+    pub cancel: CancellationToken,
+    pub watcher: Option<Arc<dyn Watcher>>,
+}
+
+/// A person's answer to one of the plugin's own pauses of this call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub key: String,
+    pub asked: Ask,
+    pub value: Value,
+    pub note: Option<String>,
+    pub context: Option<Value>,
+}
+
+/// Hears what a running attempt says; called from the attempt's task, must not block.
+pub trait Watcher: Send + Sync {
+    /// `level` is `trace` … `error`.
+    fn log(&self, call_id: &str, level: &'static str, message: &str);
+    fn progress(&self, call_id: &str, done: f64, total: Option<f64>, message: &str);
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AttemptOutcome {
+    pub ended: Ended,
+    /// Counted at the host call, whether or not the attempt succeeded.
+    pub uses: Uses,
+    /// Uses that were refused, first ones first, limited.
+    pub refusals: Vec<Refusal>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ended {
+    Result(ToolResult),
+    Pause(Asked),
+}
+
+/// A pause as the plugin returned it, lifted and checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    pub key: String,
+    pub reason: String,
+    pub context: Option<Value>,
+    pub ask: Ask,
+    pub state: Option<Vec<u8>>,
+}

@@ -1,0 +1,167 @@
+//! The state of a chain: a fold of its events, and the rules over it.
+//!
+//! Pure: no I/O, no clock, no async. Rules return events or say what to do next; the runner does it and appends what
+//! happened. Any prefix of a journal folds, and replay is the same fold.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::call::{CallKey, CallStatus, ToolResult, ToolSpec};
+use crate::capability::{Refusal, Uses};
+use crate::chain::message::{Message, Part};
+use crate::chain::{Actor, Blocked, ChainId, ChainStatus, Seq, Settings};
+use crate::digest::Digest;
+use crate::event::{Origin, Started, StopEnd, Usage, Verbatim};
+use crate::pause::{Ask, Pause, PauseId};
+
+pub mod accept;
+pub mod admit;
+pub mod decide;
+mod fold;
+pub mod history;
+mod judged;
+pub mod next;
+pub mod recheck;
+pub mod settle_attempt;
+pub mod start;
+pub mod stop;
+
+pub use judged::Rules;
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChainState {
+    pub id: ChainId,
+    /// The last event folded in; 0 before the first.
+    pub seq: Seq,
+    /// Never `Running`: that is the lock's to say.
+    pub status: ChainStatus,
+    pub blocked: Option<Blocked>,
+    /// Why the chain failed.
+    pub error: Option<String>,
+    pub stop: Option<Stop>,
+    pub started_by: Actor,
+    pub started_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub settings: Settings,
+    pub tools: Vec<ToolSpec>,
+    pub continues: Option<ChainId>,
+    /// Imported history and the prompt.
+    pub messages: Vec<Message>,
+    pub turns: Vec<Turn>,
+    /// In the order asked.
+    #[serde(serialize_with = "values")]
+    pub calls: BTreeMap<CallKey, Call>,
+    /// In the order opened.
+    pub pauses: Vec<Pause>,
+    /// How many of `turns` came from the model.
+    pub model_calls: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Turn {
+    pub number: u32,
+    pub origin: Origin,
+    pub at: Timestamp,
+    /// Without the tool calls: those are in `calls`.
+    pub parts: Vec<Part>,
+    pub verbatim: Option<Verbatim>,
+    pub usage: Option<Usage>,
+    pub calls: Vec<CallKey>,
+    /// Messages a person added after this turn.
+    pub added: Vec<Message>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Call {
+    pub key: CallKey,
+    pub id: String,
+    pub provider_id: Option<String>,
+    pub tool: String,
+    /// The model's own words.
+    pub text: String,
+    /// What runs: canonical, possibly edited by a person.
+    pub arguments: Option<Value>,
+    /// Who changed the arguments.
+    pub edited_by: Option<Actor>,
+    pub status: CallStatus,
+    pub attempts: u32,
+    /// The call digest a person approved; holds over attempts until it changes.
+    pub approved: Option<Digest>,
+    /// The call digest whose gate was passed.
+    pub gate_passed: Option<Digest>,
+    pub answers: Vec<Answered>,
+    /// What the plugin's last pause saved, base64.
+    pub saved: Option<String>,
+    /// How often it paused.
+    pub pauses: u32,
+    /// Of all attempts.
+    pub uses: Uses,
+    /// The attempt under way.
+    pub started: Option<Started>,
+    pub requested_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Option<Timestamp>,
+    pub result: Option<ToolResult>,
+    pub refusals: Vec<Refusal>,
+}
+
+/// An answer to one of the plugin's own pauses.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answered {
+    pub key: String,
+    pub asked: Ask,
+    pub value: Value,
+    pub note: Option<String>,
+    pub context: Option<Value>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stop {
+    pub by: Actor,
+    pub end: StopEnd,
+    pub note: Option<String>,
+}
+
+impl ChainState {
+    pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    pub fn pause(&self, id: &PauseId) -> Option<&Pause> {
+        self.pauses.iter().find(|pause| &pause.id == id)
+    }
+
+    pub fn open_pauses(&self) -> impl Iterator<Item = &Pause> {
+        self.pauses.iter().filter(|pause| pause.is_open())
+    }
+
+    /// Calls of one status, in the order asked.
+    pub fn calls_in(&self, status: CallStatus) -> impl Iterator<Item = &Call> {
+        self.calls.values().filter(move |call| call.status == status)
+    }
+
+    /// The model's last words: the answer of a completed chain.
+    pub fn answer(&self) -> String {
+        let turn = self.turns.iter().rfind(|turn| turn.origin == Origin::Model);
+        turn.map(|turn| turn.parts.iter().filter_map(Part::as_text).collect()).unwrap_or_default()
+    }
+
+    /// First line of what the person asked last, for lists.
+    pub fn title(&self) -> String {
+        const CHARS_MAX: usize = 80;
+        let added = self.turns.iter().flat_map(|turn| &turn.added);
+        let asked = self.messages.iter().chain(added).rfind(|message| message.role == crate::chain::message::Role::User);
+        let text = match asked {
+            Some(message) => message.joined_text(),
+            None => self.calls.values().next().map(|call| format!("{} {}", call.tool, call.text)).unwrap_or_default(),
+        };
+        text.lines().next().unwrap_or_default().chars().take(CHARS_MAX).collect()
+    }
+}
+
+fn values<S: serde::Serializer>(calls: &BTreeMap<CallKey, Call>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(calls.values())
+}

@@ -1,0 +1,271 @@
+//! Events into state. Events are facts: folding never fails and never decides.
+
+use std::collections::BTreeMap;
+
+use super::{Answered, Call, ChainState, Stop, Turn};
+use crate::call::CallStatus;
+use crate::capability::Uses;
+use crate::chain::{Actor, ChainId, ChainStatus, Settings};
+use crate::event::{Event, Requested, Stamped};
+use crate::pause::{Ask, Decision, Pause, PauseKind, PauseStatus};
+
+impl ChainState {
+    /// The state before the first event.
+    pub fn new(id: ChainId) -> Self {
+        Self {
+            id,
+            seq: 0,
+            status: ChainStatus::Runnable,
+            blocked: None,
+            error: None,
+            stop: None,
+            started_by: Actor(String::new()),
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+            updated_at: jiff::Timestamp::UNIX_EPOCH,
+            settings: Settings::default(),
+            tools: Vec::new(),
+            continues: None,
+            messages: Vec::new(),
+            turns: Vec::new(),
+            calls: BTreeMap::new(),
+            pauses: Vec::new(),
+            model_calls: 0,
+        }
+    }
+
+    pub fn fold<'a>(id: ChainId, events: impl IntoIterator<Item = &'a Stamped>) -> Self {
+        let mut state = Self::new(id);
+        for event in events {
+            state.apply(event);
+        }
+        state
+    }
+
+    pub fn apply(&mut self, stamped: &Stamped) {
+        // Terminal states absorb: whatever a later event says, it changes nothing but the position.
+        if !self.status.is_terminal() {
+            self.apply_event(stamped);
+            self.updated_at = stamped.at;
+        }
+        self.seq = stamped.seq;
+    }
+
+    fn apply_event(&mut self, stamped: &Stamped) {
+        let at = stamped.at;
+        match &stamped.event {
+            Event::ChainStarted { started_by, settings, tools, messages, continues } => {
+                self.started_by = started_by.clone();
+                self.started_at = at;
+                self.settings = settings.clone();
+                self.tools = tools.clone();
+                self.messages = messages.clone();
+                self.continues = continues.clone();
+            }
+            Event::MessageAdded { message, .. } => match self.turns.last_mut() {
+                Some(turn) => turn.added.push(message.clone()),
+                None => self.messages.push(message.clone()),
+            },
+            Event::TurnReceived { turn, origin, parts, verbatim, usage, calls } => {
+                self.turns.push(Turn {
+                    number: *turn,
+                    origin: *origin,
+                    at,
+                    parts: parts.clone(),
+                    verbatim: verbatim.clone(),
+                    usage: *usage,
+                    calls: calls.iter().map(|call| call.call).collect(),
+                    added: Vec::new(),
+                });
+                self.model_calls += u32::from(*origin == crate::event::Origin::Model);
+                self.calls.extend(calls.iter().map(|call| (call.call, Call::requested(call, at))));
+            }
+            Event::CallsReadied { calls } => {
+                for readied in calls {
+                    self.with_call(readied.call, |call| call.status = CallStatus::Ready);
+                }
+            }
+            Event::PauseOpened { pause } => self.open(pause),
+            Event::PauseDecided { pause, by, decision, status, .. } => {
+                let decided = crate::pause::Decided { by: by.clone(), at, decision: decision.clone() };
+                if let Some(pause) = self.close(pause, *status) {
+                    pause.decided = Some(decided);
+                    let pause = pause.clone();
+                    self.with_call(pause.call, |call| call.take_decision(&pause, decision));
+                }
+            }
+            Event::PauseClosed { pause, status, .. } => {
+                self.close(pause, *status);
+            }
+            Event::CallEdited { call, by, arguments, approved } => self.with_call(*call, |call| {
+                call.arguments = Some(arguments.clone());
+                call.edited_by = Some(by.clone());
+                call.forget();
+                call.approved = approved.clone();
+                call.gate_passed = approved.clone();
+            }),
+            Event::ApprovalLapsed { call, .. } => self.with_call(*call, |call| {
+                call.approved = None;
+                call.gate_passed = None;
+                call.answers.retain(|answer| answer.asked != Ask::Approval);
+            }),
+            Event::CallsStarted { calls } => {
+                for started in calls {
+                    self.with_call(started.call, |call| {
+                        call.status = CallStatus::Started;
+                        call.attempts = started.attempt;
+                        call.started = Some(started.clone());
+                        call.started_at = call.started_at.or(Some(at));
+                    });
+                }
+            }
+            Event::AttemptPaused { call, uses, refusals } => self.with_call(*call, |call| call.end_attempt(*uses, refusals)),
+            Event::CallRecovered { call, .. } => self.with_call(*call, |call| {
+                call.started = None;
+                call.status = CallStatus::Ready;
+            }),
+            Event::CallFinished { call, status, result, uses, refusals } => self.with_call(*call, |call| {
+                call.end_attempt(*uses, refusals);
+                call.status = *status;
+                call.result = Some(result.clone());
+                call.finished_at = Some(at);
+            }),
+            Event::PluginAccepted { plugin, tools, .. } => self.accept(plugin, tools),
+            Event::TurnLimitRaised { max_turns, .. } => self.settings.max_turns = *max_turns,
+            Event::StopRequested { by, end, note } => self.stop = Some(Stop { by: by.clone(), end: *end, note: note.clone() }),
+            Event::ChainBlocked { blocked } => self.blocked = Some(blocked.clone()),
+            Event::ChainUnblocked { .. } => self.blocked = None,
+            Event::ChainCompleted => return self.end(ChainStatus::Completed),
+            Event::ChainRejected => return self.end(ChainStatus::Rejected),
+            Event::ChainCancelled => return self.end(ChainStatus::Cancelled),
+            Event::ChainFailed { error } => {
+                self.error = Some(error.clone());
+                return self.end(ChainStatus::Failed);
+            }
+        }
+        self.status = self.derived_status();
+    }
+
+    /// Paused means at least one open pause and nothing that could run: by construction, never by a stored mark.
+    fn derived_status(&self) -> ChainStatus {
+        let waits = self.calls.values().any(|call| call.status == CallStatus::Paused);
+        let moves = self.calls.values().any(|call| !call.status.is_final() && call.status != CallStatus::Paused);
+        match () {
+            () if self.blocked.is_some() => ChainStatus::Blocked,
+            () if waits && !moves && self.stop.is_none() => ChainStatus::Paused,
+            () => ChainStatus::Runnable,
+        }
+    }
+
+    fn end(&mut self, status: ChainStatus) {
+        self.blocked = None;
+        self.status = status;
+    }
+
+    fn open(&mut self, pause: &Pause) {
+        self.pauses.push(pause.clone());
+        self.with_call(pause.call, |call| {
+            call.status = CallStatus::Paused;
+            if pause.kind == PauseKind::Tool {
+                call.saved.clone_from(&pause.state);
+                call.pauses += u32::from(pause.difference.is_none());
+            }
+        });
+    }
+
+    fn close(&mut self, id: &crate::pause::PauseId, status: PauseStatus) -> Option<&mut Pause> {
+        let pause = self.pauses.iter_mut().rfind(|pause| &pause.id == id && pause.is_open())?;
+        pause.status = status;
+        Some(pause)
+    }
+
+    fn accept(&mut self, plugin: &str, tools: &[crate::call::ToolSpec]) {
+        self.tools.retain(|tool| tool.plugin != plugin);
+        self.tools.extend(tools.iter().cloned());
+        self.tools.sort_by(|a, b| a.name.cmp(&b.name));
+        let prefix = format!("{plugin}__");
+        for call in self.calls.values_mut().filter(|call| !call.status.is_final() && call.tool.starts_with(&prefix)) {
+            call.forget();
+        }
+    }
+
+    fn with_call(&mut self, key: crate::call::CallKey, change: impl FnOnce(&mut Call)) {
+        if let Some(call) = self.calls.get_mut(&key)
+            && !call.status.is_final()
+        {
+            change(call);
+        }
+    }
+}
+
+impl Call {
+    fn requested(asked: &Requested, at: jiff::Timestamp) -> Self {
+        Self {
+            key: asked.call,
+            id: asked.id.clone(),
+            provider_id: asked.provider_id.clone(),
+            tool: asked.tool.clone(),
+            text: asked.text.clone(),
+            arguments: asked.arguments.clone(),
+            edited_by: None,
+            status: CallStatus::Requested,
+            attempts: 0,
+            approved: None,
+            gate_passed: None,
+            answers: Vec::new(),
+            saved: None,
+            pauses: 0,
+            uses: Uses::default(),
+            started: None,
+            requested_at: at,
+            started_at: None,
+            finished_at: None,
+            result: None,
+            refusals: Vec::new(),
+        }
+    }
+
+    fn take_decision(&mut self, pause: &Pause, decision: &Decision) {
+        let mut answer = |value: serde_json::Value, note: &Option<String>| {
+            self.answers.push(Answered {
+                key: pause.key.clone(),
+                asked: pause.ask.clone(),
+                value,
+                note: note.clone(),
+                context: pause.context.clone(),
+            });
+        };
+        match decision {
+            Decision::Approve { note, .. } => {
+                // A gate's answer is not the plugin's: `answers` holds only what its own pauses were told.
+                if pause.kind == PauseKind::Tool {
+                    answer(true.into(), note);
+                } else {
+                    self.gate_passed = Some(pause.call_digest.clone());
+                }
+                self.approved = Some(pause.call_digest.clone());
+                self.status = CallStatus::Ready;
+            }
+            Decision::Respond { value, note, .. } if !pause.asks_approval() => {
+                answer(value.clone(), note);
+                self.status = CallStatus::Ready;
+            }
+            // A denial, an edit and a result in the tool's place are said by the event that follows.
+            Decision::Respond { .. } | Decision::Deny { .. } | Decision::Edit { .. } => {}
+        }
+    }
+
+    fn end_attempt(&mut self, uses: Uses, refusals: &[crate::capability::Refusal]) {
+        self.started = None;
+        self.uses.add(uses);
+        self.refusals.extend_from_slice(refusals);
+    }
+
+    /// Answers, saved state and approvals belong to arguments and bytes that are no more.
+    fn forget(&mut self) {
+        self.answers.clear();
+        self.saved = None;
+        self.approved = None;
+        self.gate_passed = None;
+        self.status = CallStatus::Requested;
+    }
+}

@@ -8,6 +8,7 @@ mod call;
 mod content;
 mod export;
 mod failure;
+pub mod http;
 pub mod log;
 mod question;
 mod schema;

@@ -13,7 +13,7 @@ pub type Result<T, E = Stop> = std::result::Result<T, E>;
 /// Every error becomes a `Stop`, but a `Stop` becomes no error: it implements neither `std::error::Error` nor
 /// `Display`, so a handler for errors cannot take a question for one.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// # use pausegate_sdk::Call;
 /// fn helper(call: &Call) -> anyhow::Result<()> {
 ///     call.ask_approval("Delete it")?; // a `Stop` does not convert into an `anyhow::Error`

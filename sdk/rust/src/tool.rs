@@ -74,14 +74,13 @@ pub fn no_such_tool(call: Call) -> Outcome {
 /// Reads a call's arguments, for `#[tool]`.
 #[doc(hidden)]
 pub fn arguments<A: DeserializeOwned>(call: &Call) -> Result<A> {
-    let mut json = serde_json::Deserializer::from_str(call.arguments());
-    serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        // A missing or unknown field is at the object itself, and its message names it.
-        let at = match error.path().to_string().as_str() {
-            "." => String::new(),
-            path => format!("`{path}`: "),
-        };
-        Failure::new(Kind::InvalidInput, format!("{at}{}", error.inner())).into()
+    // By way of a value, whose errors have no line and column: a model wrote it on no line.
+    let value: serde_json::Value = serde_json::from_str(call.arguments())?;
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let (path, message) = (format!("`{}`", error.path()), error.inner().to_string());
+        // An unknown field's message names it already; a missing one's stands at the object.
+        let message = if path == "`.`" || message.contains(&path) { message } else { format!("{path}: {message}") };
+        Failure::new(Kind::InvalidInput, message).into()
     })
 }
 

@@ -1,10 +1,9 @@
 //! Files in the folders that the operator mounted. Deleting asks first.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::Context;
-use pausegate_sdk::{Call, Failure, Kind, Question, Result, Want, tool};
+use pausegate_sdk::{Call, Failure, Kind, Result, Want, tool};
 
 /// The most bytes that `read` hands to a model; more than fits in a context window.
 const READ_BYTES_MAX: u64 = 256 * 1024;
@@ -59,8 +58,8 @@ fn delete(
     /// The file, such as `/build/a.tmp`.
     path: String,
 ) -> Result<String> {
-    call.ask_approval(Question::approval(format!("Delete {path}")))?;
-    fs::remove_file(Path::new(&path)).with_context(|| format!("delete `{path}`"))?;
+    call.ask_approval(format!("Delete {path}"))?;
+    fs::remove_file(&path).with_context(|| format!("delete `{path}`"))?;
     Ok(format!("deleted {path}"))
 }
 
@@ -68,3 +67,6 @@ pausegate_sdk::export! {
     tools: [list, read, write, delete],
     wants: [Want::fs("/build", "write", "lists, reads, writes and deletes files there")],
 }
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ pub use content::{Blob, Body, Content, IntoReturned, IntoSuccess, Json, Success}
 pub use failure::{Effect, Failure, Kind};
 pub use log::progress;
 pub use pausegate_sdk_macros::tool;
-pub use question::{Choice, Question};
+pub use question::{Ask, Choice, Question};
 pub use stop::{Result, Stop};
 pub use testing::TestCall;
 pub use tool::{Catalog, Effects, Outcome, Plugin, Tool, Want, attempt};

@@ -4,11 +4,10 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::bindings::pausegate::plugin::types::{Ask, Question as OtherAsk};
+use crate::bindings::pausegate::plugin::types::Question as OtherAsk;
 use crate::schema;
 
-/// One of the answers to choose from: a value that comes back, and a label that is shown.
-pub use crate::bindings::pausegate::plugin::types::Choice;
+pub use crate::bindings::pausegate::plugin::types::{Ask, Choice};
 
 /// A question whose answer is an `A`. Ask it with [`Call::ask`](crate::Call::ask).
 ///

@@ -16,7 +16,7 @@ cd "$root"
 
 "$root/tools/wasm-target.sh"
 
-packages=(-p files-plugin)
+packages=(-p files-plugin -p fetch-plugin -p survey-plugin)
 cargo build "${packages[@]}" --profile plugin --target wasm32-wasip2
 
 built=${CARGO_TARGET_DIR:-$root/target}/wasm32-wasip2/plugin
@@ -25,5 +25,5 @@ place() { # place NAME FOLDER
   cp "$built/$1.wasm" "$2/.$1.wasm.new"
   mv "$2/.$1.wasm.new" "$2/$1.wasm"
 }
-place files "$out"
+for plugin in files fetch survey; do place "$plugin" "$out"; done
 echo "$out: $(cd "$out" && ls -- *.wasm | tr '\n' ' ')"

@@ -3,6 +3,12 @@
 //! Adapters know wire formats and nothing of chains. A response is kept twice: as parts, and as the provider's own
 //! message, which goes back unchanged where that provider demands it.
 
+pub mod record;
+pub mod script;
+pub mod twin;
+
+pub use record::record;
+
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 

@@ -114,3 +114,13 @@ impl fmt::Display for CallStatus {
         f.write_str(self.as_str())
     }
 }
+
+/// A tool call as the provider sent it: nothing repaired, nothing trusted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedCall {
+    /// May be missing, empty, or the same as another's.
+    pub id: Option<String>,
+    pub name: String,
+    /// The model's own text; may be no JSON at all.
+    pub arguments: String,
+}

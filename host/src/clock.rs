@@ -43,7 +43,7 @@ impl Source for System {
 
     fn ulid(&self) -> Ulid {
         // The generator refuses only when 2^80 ids of one millisecond are used up; a plain id is as unique.
-        self.0.lock().expect("no panic under this lock").generate().unwrap_or_else(|_| Ulid::new())
+        self.0.lock().expect("no panic under this lock").generate().unwrap_or_else(|_| Ulid::generate())
     }
 }
 

@@ -123,6 +123,13 @@ pub struct Verbatim {
     pub message: Value,
 }
 
+/// A message of the history, with the provider's own form of it where a provider wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub message: Message,
+    pub verbatim: Option<Verbatim>,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     pub input_tokens: u64,

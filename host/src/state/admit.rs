@@ -1,0 +1,183 @@
+//! What becomes of the calls that a model asks for: unknown, malformed, denied, asked about, or ready.
+
+use super::{Call, ChainState, Rules, judged::Judged};
+use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
+use crate::capability::{Uses, Verdict};
+use crate::event::{Event, Readied, Requested};
+use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
+
+/// Events for calls that were just received, in the order asked.
+pub fn admit(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> Vec<Event> {
+    let mut readied = Vec::new();
+    let mut events = Vec::new();
+    for key in calls {
+        match admit_one(state, rules, &state.calls[key]) {
+            Admission::Ready(ready) => readied.push(ready),
+            Admission::Event(event) => events.push(event),
+        }
+    }
+    if !readied.is_empty() {
+        events.push(Event::CallsReadied { calls: readied });
+    }
+    events
+}
+
+enum Admission {
+    Ready(Readied),
+    Event(Event),
+}
+
+fn admit_one(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Admission {
+    let failed = |kind: &str, message: String| Admission::Event(finished(call.key, CallStatus::Failed, ToolResult::failure(kind, message)));
+    let limit = state.settings.calls_per_turn;
+    if call.key.ordinal >= limit {
+        return failed(kind::TOO_LARGE, format!("a turn may ask for {limit} tool calls; this one was not run"));
+    }
+    let invalid = |kind: &str, message: String| {
+        if repeats(state, call) >= state.settings.repeats {
+            let message = format!("the same invalid call was made {} times; change it or stop asking. {message}", state.settings.repeats);
+            return failed(kind::REPEATED_CALL, message);
+        }
+        failed(kind, message)
+    };
+    let Some(tool) = state.tool(&call.tool) else {
+        return invalid(kind::NOT_FOUND, format!("there is no tool `{}`", call.tool));
+    };
+    let Some(value) = &call.arguments else {
+        let error = arguments::read(&call.text).expect_err("arguments that can be read were kept");
+        return invalid(kind::INVALID_INPUT, error.to_string());
+    };
+    if let Err(message) = rules.schemas.check(tool, value) {
+        return invalid(kind::INVALID_INPUT, message);
+    }
+    let judged = state.judge(rules, tool, call, value);
+    match judged.judgement.verdict {
+        Verdict::Deny => Admission::Event(denied(call, &judged)),
+        Verdict::Ask => Admission::Event(Event::PauseOpened { pause: gate(state, rules, call, tool, value, &judged, None) }),
+        Verdict::Allow => Admission::Ready(Readied { call: call.key, digest: judged.digest }),
+    }
+}
+
+/// This call and the identical ones straight before it that were invalid as well.
+fn repeats(state: &ChainState, call: &Call) -> u32 {
+    let same = |other: &&Call| {
+        let kinds = [kind::NOT_FOUND, kind::INVALID_INPUT, kind::REPEATED_CALL];
+        let invalid = other.result.as_ref().and_then(ToolResult::as_failure).is_some_and(|failure| kinds.contains(&failure.kind.as_str()));
+        other.tool == call.tool && other.text == call.text && other.attempts == 0 && invalid
+    };
+    let before = state.calls.range(..call.key).rev().map(|(_, other)| other).take_while(same).count();
+    u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+/// A `denied` result that names the line.
+pub fn denied(call: &Call, judged: &Judged) -> Event {
+    let because = judged.judgement.because.join("; ");
+    let message = format!("the operator's rules deny this call ({because})");
+    finished(call.key, CallStatus::Denied, ToolResult::failure(kind::DENIED, message))
+}
+
+pub fn finished(call: CallKey, status: CallStatus, result: ToolResult) -> Event {
+    Event::CallFinished { call, status, result, uses: Uses::default(), refusals: Vec::new() }
+}
+
+/// A pause made by a rule, before any plugin code.
+pub fn gate(
+    state: &ChainState,
+    rules: &Rules<'_>,
+    call: &Call,
+    tool: &ToolSpec,
+    arguments: &serde_json::Value,
+    judged: &Judged,
+    difference: Option<String>,
+) -> Pause {
+    let reason = match &difference {
+        Some(_) => format!("what was approved for `{}` has changed", tool.name),
+        None => format!("a rule asks a person before `{}` runs", tool.name),
+    };
+    let asked = Asked { kind: PauseKind::Gate, key: String::new(), reason, ask: Ask::Approval, context: None, saved: None, difference };
+    pause(state, rules, call, tool, arguments, judged, asked)
+}
+
+/// What a new pause asks; the rest of it is the call's.
+pub struct Asked {
+    pub kind: PauseKind,
+    pub key: String,
+    pub reason: String,
+    pub ask: Ask,
+    pub context: Option<serde_json::Value>,
+    /// Base64.
+    pub saved: Option<String>,
+    pub difference: Option<String>,
+}
+
+/// Freezes a pause: what is asked, by whom it may be decided, what approving opens, and the digest of it all.
+pub fn pause(
+    state: &ChainState,
+    rules: &Rules<'_>,
+    call: &Call,
+    tool: &ToolSpec,
+    arguments: &serde_json::Value,
+    judged: &Judged,
+    asked: Asked,
+) -> Pause {
+    let judgement = &judged.judgement;
+    let approval = asked.ask == Ask::Approval;
+    let mut pause = Pause {
+        id: PauseId((rules.id)("pa_")),
+        call: call.key,
+        call_id: call.id.clone(),
+        kind: asked.kind,
+        tool: tool.name.clone(),
+        plugin: tool.plugin.clone(),
+        effects: tool.effects,
+        arguments: arguments.clone(),
+        key: asked.key,
+        reason: asked.reason,
+        ask: asked.ask,
+        context: asked.context,
+        state: asked.saved,
+        opens: if approval { judgement.opens.clone() } else { Vec::new() },
+        shut: if approval { judgement.shut.clone() } else { Vec::new() },
+        because: judgement.because.clone(),
+        requirements: judgement.requirements.clone(),
+        uses: call.uses,
+        difference: asked.difference,
+        call_digest: judged.digest.clone(),
+        digest: judged.digest.clone(),
+        opened_at: rules.now,
+        status: PauseStatus::Open,
+        decided: None,
+    };
+    let answers: Vec<_> = call.answers.iter().map(|answer| serde_json::json!([answer.key, answer.value])).collect();
+    pause.digest = crate::digest::pause_digest(&serde_json::json!({
+        "chain": state.id,
+        "call_digest": pause.call_digest,
+        "kind": pause.kind,
+        "key": pause.key,
+        "ask": pause.ask,
+        "reason": pause.reason,
+        "context": pause.context,
+        "state": pause.state.as_ref().map(|saved| crate::digest::Digest::of_bytes(saved.as_bytes())),
+        "answers": answers,
+    }));
+    pause
+}
+
+/// Gives each asked call its key, a usable id, and its arguments as far as they can be read.
+pub fn request(turn: u32, asked: &[AskedCall], fresh: &dyn Fn(&str) -> String) -> Vec<Requested> {
+    let mut seen = std::collections::HashSet::new();
+    let mut requested = Vec::with_capacity(asked.len());
+    for (ordinal, call) in asked.iter().enumerate() {
+        let usable = call.id.as_ref().filter(|id| !id.is_empty() && seen.insert((*id).clone()));
+        let id = usable.cloned().unwrap_or_else(|| fresh("tc_"));
+        requested.push(Requested {
+            call: CallKey { turn, ordinal: u32::try_from(ordinal).expect("a response is limited in size") },
+            provider_id: call.id.clone().filter(|given| *given != id),
+            id,
+            tool: call.name.clone(),
+            text: call.arguments.clone(),
+            arguments: arguments::read(&call.arguments).ok().map(|read| read.value),
+        });
+    }
+    requested
+}

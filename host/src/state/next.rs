@@ -1,0 +1,102 @@
+//! What a chain does next. One function, so that every door and every process agrees.
+
+use std::collections::BTreeMap;
+
+use super::ChainState;
+use crate::call::{CallKey, CallStatus};
+use crate::chain::{Blocked, UnknownCall};
+use crate::digest::Digest;
+use crate::event::StopEnd;
+
+/// What the runner is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Judge these again and start those that still may.
+    StartCalls(Vec<CallKey>),
+    /// Calls run; wait for one.
+    Wait,
+    CallModel,
+    /// Open pauses hold the chain.
+    Pause,
+    Block(Blocked),
+    Complete,
+    /// The stop that was asked for is done.
+    End(StopEnd),
+    /// The chain has ended before.
+    Nothing,
+}
+
+/// What this process knows beside the journal.
+pub struct Around<'a> {
+    /// Bytes loaded under each plugin name.
+    pub loaded: &'a BTreeMap<String, Digest>,
+    /// Why a plugin is not loaded, where it is known.
+    pub failures: &'a BTreeMap<String, String>,
+    /// Calls that this process runs right now.
+    pub running: &'a dyn Fn(CallKey) -> bool,
+}
+
+pub fn next(state: &ChainState, around: &Around<'_>) -> Next {
+    if state.status.is_terminal() {
+        return Next::Nothing;
+    }
+    let running = state.calls_in(CallStatus::Started).any(|call| (around.running)(call.key));
+    if let Some(stop) = &state.stop {
+        return if running { Next::Wait } else { Next::End(stop.end) };
+    }
+    let mut blocked = None;
+    let mut startable = Vec::new();
+    for call in state.calls_in(CallStatus::Ready) {
+        match hindrance(state, around, &call.tool) {
+            None => startable.push(call.key),
+            Some(reason) => blocked = blocked.or(Some(reason)),
+        }
+    }
+    if !startable.is_empty() {
+        return Next::StartCalls(startable);
+    }
+    if running {
+        return Next::Wait;
+    }
+    let unknown: Vec<_> = state.calls_in(CallStatus::Started).map(unknown_call).collect();
+    if !unknown.is_empty() {
+        return Next::Block(Blocked::UnknownOutcome { calls: unknown });
+    }
+    if let Some(blocked) = blocked {
+        return Next::Block(blocked);
+    }
+    if state.open_pauses().next().is_some() {
+        return Next::Pause;
+    }
+    let answered = state.turns.last().is_some_and(|turn| turn.calls.is_empty() && turn.added.is_empty());
+    // Without a model the one turn was a person's, and its results are the end of it.
+    if answered || (state.settings.model.is_none() && !state.turns.is_empty()) {
+        return Next::Complete;
+    }
+    if state.model_calls >= state.settings.max_turns {
+        return Next::Block(Blocked::MaxTurns { limit: state.settings.max_turns });
+    }
+    Next::CallModel
+}
+
+/// Why a call of `tool` cannot start on what is loaded now.
+fn hindrance(state: &ChainState, around: &Around<'_>, tool: &str) -> Option<Blocked> {
+    let tool = state.tool(tool)?;
+    match around.loaded.get(&tool.plugin) {
+        None => Some(Blocked::MissingPlugin { plugin: tool.plugin.clone(), why: around.failures.get(&tool.plugin).cloned() }),
+        Some(found) if *found != tool.plugin_digest => {
+            Some(Blocked::PluginChanged { plugin: tool.plugin.clone(), pinned: tool.plugin_digest.clone(), found: found.clone() })
+        }
+        Some(_) => None,
+    }
+}
+
+fn unknown_call(call: &super::Call) -> UnknownCall {
+    UnknownCall {
+        call_id: call.id.clone(),
+        tool: call.tool.clone(),
+        arguments: call.arguments.clone().unwrap_or_default(),
+        attempt: call.attempts,
+        held: call.started.as_ref().map(|started| started.held.clone()).unwrap_or_default(),
+    }
+}

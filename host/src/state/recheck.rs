@@ -1,0 +1,93 @@
+//! Whenever a chain is taken up: calls that a dead process left behind, and open pauses under today's rules.
+
+use super::admit::{self, Asked, denied};
+use super::{Call, ChainState, Rules};
+use crate::call::{CallStatus, Effects, ToolResult, kind};
+use crate::capability::Verdict;
+use crate::event::{Event, Readied};
+use crate::pause::{Pause, PauseKind, PauseStatus};
+
+/// Started calls that this process does not run: ready again where no effect was possible, untouched elsewhere.
+pub fn recover(state: &ChainState) -> Vec<Event> {
+    let started = state.calls_in(CallStatus::Started);
+    started.filter_map(|call| recovered(state, call)).collect()
+}
+
+fn recovered(state: &ChainState, call: &Call) -> Option<Event> {
+    let harmless = call.started.as_ref().is_none_or(|started| started.held.is_empty() || started.effects == Effects::ReadOnly);
+    match (harmless, &state.stop) {
+        (true, None) => {
+            let why = "its process ended before the result; it held no effectful grant".to_owned();
+            Some(Event::CallRecovered { call: call.key, why })
+        }
+        (true, Some(_)) => {
+            let result = ToolResult::failure(kind::CANCELLED, "the chain was stopped while this call ran");
+            Some(admit::finished(call.key, CallStatus::Cancelled, result))
+        }
+        (false, Some(_)) => Some(unknown_outcome(call)),
+        (false, None) => None,
+    }
+}
+
+/// The honest result of a call that was started and never heard of again.
+pub fn unknown_outcome(call: &Call) -> Event {
+    let message = "the call was started and its process ended before the result; whether it had its effect is not known";
+    admit::finished(call.key, CallStatus::Failed, ToolResult::failure(kind::UNKNOWN_OUTCOME, message))
+}
+
+/// Open pauses whose call digest no longer holds.
+pub fn recheck(state: &ChainState, rules: &Rules<'_>) -> Vec<Event> {
+    state.open_pauses().flat_map(|pause| recheck_one(state, rules, pause)).collect()
+}
+
+fn recheck_one(state: &ChainState, rules: &Rules<'_>, pause: &Pause) -> Vec<Event> {
+    let call = &state.calls[&pause.call];
+    let (Some(tool), Some(arguments)) = (state.tool(&call.tool), &call.arguments) else {
+        return Vec::new();
+    };
+    let judged = state.judge(rules, tool, call, arguments);
+    if judged.digest == pause.call_digest {
+        return Vec::new();
+    }
+    let superseded = |why: &str| Event::PauseClosed {
+        pause: pause.id.clone(),
+        call: pause.call,
+        status: PauseStatus::Superseded,
+        why: why.to_owned(),
+    };
+    match (judged.judgement.verdict, pause.kind) {
+        (Verdict::Deny, _) => vec![superseded("the rules deny the call now"), denied(call, &judged)],
+        (Verdict::Allow, PauseKind::Gate) => {
+            let readied = Event::CallsReadied { calls: vec![Readied { call: call.key, digest: judged.digest }] };
+            vec![superseded("no rule asks for this call any more"), readied]
+        }
+        _ => {
+            let difference = difference(pause, &judged.judgement);
+            let asked = Asked {
+                kind: pause.kind,
+                key: pause.key.clone(),
+                reason: pause.reason.clone(),
+                ask: pause.ask.clone(),
+                context: pause.context.clone(),
+                saved: pause.state.clone(),
+                difference: Some(difference),
+            };
+            let pause = admit::pause(state, rules, call, tool, arguments, &judged, asked);
+            vec![superseded("the grants or rules behind it changed"), Event::PauseOpened { pause }]
+        }
+    }
+}
+
+fn difference(old: &Pause, new: &crate::capability::judge::Judgement) -> String {
+    let lines = |opens: &[crate::capability::Opening]| opens.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (before, now) = (lines(&old.opens), lines(&new.opens));
+    let mut changes: Vec<String> = before.iter().filter(|line| !now.contains(line)).map(|line| format!("no longer opens {line}")).collect();
+    if old.asks_approval() {
+        changes.extend(now.iter().filter(|line| !before.contains(line)).map(|line| format!("now opens {line}")));
+    }
+    changes.extend(new.because.iter().filter(|line| !old.because.contains(line)).map(|line| format!("now under {line}")));
+    if changes.is_empty() {
+        changes.push("grants or rules that hold for this tool changed".to_owned());
+    }
+    changes.join("; ")
+}

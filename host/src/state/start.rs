@@ -1,0 +1,75 @@
+//! The transaction that marks calls started: every call is judged again, and only what was approved starts.
+
+use super::admit::{denied, gate};
+use super::{Call, ChainState, Rules, judged::Judged};
+use crate::call::{CallKey, ToolSpec};
+use crate::capability::{Held, Limits, Verdict};
+use crate::event::{Event, Started};
+
+/// A call that may start now.
+pub struct Startable {
+    pub started: Started,
+    pub held: Held,
+    pub limits: Limits,
+}
+
+/// Events for calls that may not start after all, and the calls that may.
+pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> (Vec<Event>, Vec<Startable>) {
+    let mut events = Vec::new();
+    let mut startable = Vec::new();
+    for key in calls {
+        let call = &state.calls[key];
+        let (Some(tool), Some(arguments)) = (state.tool(&call.tool), &call.arguments) else {
+            // Accepting new bytes can take a tool away; its calls then end as calls of an unknown tool do.
+            events.extend(super::accept::tool_gone(call));
+            continue;
+        };
+        let judged = state.judge(rules, tool, call, arguments);
+        match hindrance(state, rules, call, tool, arguments, &judged) {
+            Some(hindering) => events.extend(hindering),
+            None => startable.push(startable_call(call, tool, judged)),
+        }
+    }
+    (events, startable)
+}
+
+fn hindrance(
+    state: &ChainState,
+    rules: &Rules<'_>,
+    call: &Call,
+    tool: &ToolSpec,
+    arguments: &serde_json::Value,
+    judged: &Judged,
+) -> Option<Vec<Event>> {
+    let stale = |digest: &Option<crate::digest::Digest>| digest.as_ref().is_some_and(|digest| *digest != judged.digest);
+    match judged.judgement.verdict {
+        Verdict::Deny => return Some(vec![denied(call, judged)]),
+        // What a person approved is no longer what would run.
+        _ if stale(&call.approved) || stale(&call.gate_passed) => {
+            let why = "the grants, rules, tool or arguments behind the approval changed".to_owned();
+            let pause = gate(state, rules, call, tool, arguments, judged, Some(why.clone()));
+            return Some(vec![Event::ApprovalLapsed { call: call.key, why }, Event::PauseOpened { pause }]);
+        }
+        Verdict::Ask if call.gate_passed.is_none() && call.approved.is_none() => {
+            let pause = gate(state, rules, call, tool, arguments, judged, None);
+            return Some(vec![Event::PauseOpened { pause }]);
+        }
+        Verdict::Ask | Verdict::Allow => {}
+    }
+    None
+}
+
+fn startable_call(call: &Call, tool: &ToolSpec, judged: Judged) -> Startable {
+    let approved = call.approved.as_ref() == Some(&judged.digest);
+    let opens = if approved { judged.judgement.opens.as_slice() } else { &[] };
+    let held = judged.judgement.held.with(opens);
+    let started = Started {
+        call: call.key,
+        attempt: call.attempts + 1,
+        digest: judged.digest,
+        effects: tool.effects,
+        held: held.effectful(),
+        approved,
+    };
+    Startable { started, held, limits: judged.judgement.limits }
+}

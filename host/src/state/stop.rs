@@ -1,0 +1,48 @@
+//! Stopping a chain: by a denial that says so, or by `cancel`. Nothing new starts, nothing started is lost.
+
+use super::admit::finished;
+use super::{Call, ChainState};
+use crate::call::{CallStatus, ToolResult, kind};
+use crate::chain::Actor;
+use crate::event::{Event, StopEnd};
+use crate::pause::{PauseId, PauseStatus};
+
+/// The stop mark, and what it closes: open pauses (but `decided`, which a decision just closed) and calls that have
+/// not started. The end itself follows when no started call is left.
+pub fn stop(state: &ChainState, by: &Actor, end: StopEnd, note: Option<String>, decided: Option<&PauseId>) -> Vec<Event> {
+    let mut events = vec![Event::StopRequested { by: by.clone(), end, note }];
+    let decided_call = decided.and_then(|id| state.pause(id)).map(|pause| pause.call);
+    for pause in state.open_pauses().filter(|pause| Some(&pause.id) != decided) {
+        events.push(closed(pause, PauseStatus::Cancelled, "the chain was stopped"));
+    }
+    let open = state.calls.values().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
+    for call in open.filter(|call| Some(call.key) != decided_call) {
+        events.push(not_run(call, "the chain was stopped"));
+    }
+    if state.calls_in(CallStatus::Started).next().is_none() {
+        events.push(ended(end));
+    }
+    events
+}
+
+/// Closes every open call with a result, so that a new message finds a balanced history.
+pub fn supersede(state: &ChainState) -> Vec<Event> {
+    let pauses = state.open_pauses().map(|pause| closed(pause, PauseStatus::Superseded, "a new message took its place"));
+    let open = state.calls.values().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
+    pauses.chain(open.map(|call| not_run(call, "superseded"))).collect()
+}
+
+pub fn ended(end: StopEnd) -> Event {
+    match end {
+        StopEnd::Rejected => Event::ChainRejected,
+        StopEnd::Cancelled => Event::ChainCancelled,
+    }
+}
+
+pub fn closed(pause: &crate::pause::Pause, status: PauseStatus, why: &str) -> Event {
+    Event::PauseClosed { pause: pause.id.clone(), call: pause.call, status, why: why.to_owned() }
+}
+
+fn not_run(call: &Call, why: &str) -> Event {
+    finished(call.key, CallStatus::Cancelled, ToolResult::failure(kind::CANCELLED, format!("not run: {why}")))
+}

@@ -1,4 +1,4 @@
-//! The macro that makes a component of tools.
+//! The macros that make a component of tools.
 
 /// Makes this crate a plugin of these tools. Once per crate, which is a `cdylib`.
 ///
@@ -19,13 +19,37 @@
 /// assert_eq!(Exported::catalog().unwrap().tools[0].name, "hello");
 /// # }
 /// ```
+///
+/// `export! { plugin: Mine }` exports a type that implements [`Plugin`](crate::Plugin) in another way: one that
+/// makes its tools at run time, or answers some calls by itself and leaves the rest to a [`plugin!`](crate::plugin).
 #[macro_export]
 macro_rules! export {
-    (tools: [$($tool:ty),* $(,)?] $(, wants: [$($want:expr),* $(,)?])? $(,)?) => {
-        /// What this crate exports to the host.
-        struct Exported;
+    (plugin: $plugin:ident $(,)?) => {
+        #[cfg(target_family = "wasm")]
+        $crate::bindings::export!($plugin with_types_in $crate::bindings);
+    };
+    (tools: $tools:tt $(, wants: $wants:tt)? $(,)?) => {
+        $crate::plugin! {
+            /// What this crate exports to the host.
+            struct Exported { tools: $tools $(, wants: $wants)? }
+        }
+        $crate::export! { plugin: Exported }
+    };
+}
 
-        impl $crate::Plugin for Exported {
+/// Makes a type a [`Plugin`](crate::Plugin) of these tools, without exporting it; see [`export!`](crate::export).
+#[macro_export]
+macro_rules! plugin {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis struct $name:ident {
+            tools: [$($tool:ty),* $(,)?] $(, wants: [$($want:expr),* $(,)?])? $(,)?
+        }
+    ) => {
+        $(#[$attribute])*
+        $visibility struct $name;
+
+        impl $crate::Plugin for $name {
             fn catalog() -> ::std::result::Result<$crate::Catalog, $crate::Failure> {
                 $crate::__private::catalog(
                     ::std::vec![$(<$tool as $crate::Tool>::spec()),*],
@@ -42,8 +66,5 @@ macro_rules! export {
                 $crate::__private::no_such_tool(call)
             }
         }
-
-        #[cfg(target_family = "wasm")]
-        $crate::bindings::export!(Exported with_types_in $crate::bindings);
     };
 }

@@ -25,12 +25,11 @@ pub use pausegate_sdk_macros::tool;
 pub use question::{Ask, Choice, Question};
 pub use stop::{Result, Stop};
 pub use testing::TestCall;
-pub use tool::{Catalog, Effects, Outcome, Plugin, Tool, Want, attempt};
+pub use tool::{Catalog, Effects, Outcome, Pause, Plugin, Tool, ToolSpec, Want, attempt};
 
 /// For the code that the macros write.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::bindings::pausegate::plugin::types::Tool;
     pub use crate::content::output_schema;
     pub use crate::tool::{arguments, catalog, input_schema, no_such_tool};
     pub use {schemars, serde};

@@ -11,14 +11,14 @@ use crate::failure::{Failure, Kind};
 use crate::schema;
 use crate::stop::Result;
 
-pub use types::{Catalog, Effects, Outcome, Want};
+pub use types::{Catalog, Effects, Outcome, Pause, Tool as ToolSpec, Want};
 
 /// A tool; `#[tool]` implements it on a type of the function's name.
 pub trait Tool {
     /// Its name, without the plugin's.
     const NAME: &'static str;
     /// What the host is told about it.
-    fn spec() -> types::Tool;
+    fn spec() -> ToolSpec;
     /// Reads the arguments and calls the function.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<P: Plugin> Guest for P {
 
 /// A catalog of these tools, for `export!`.
 #[doc(hidden)]
-pub fn catalog(tools: Vec<types::Tool>, wants: Vec<Want>) -> Result<Catalog, Failure> {
+pub fn catalog(tools: Vec<ToolSpec>, wants: Vec<Want>) -> Result<Catalog, Failure> {
     for (at, tool) in tools.iter().enumerate() {
         if tools[..at].iter().any(|earlier| earlier.name == tool.name) {
             return Err(Failure::new(Kind::Failed, format!("two tools are named `{}`", tool.name)));

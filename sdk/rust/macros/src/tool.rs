@@ -51,10 +51,10 @@ pub(crate) fn expand(options: Options, mut function: ItemFn) -> Result<TokenStre
             impl #sdk::Tool for #ident {
                 const NAME: &'static str = #name;
 
-                fn spec() -> #sdk::__private::Tool {
+                fn spec() -> #sdk::ToolSpec {
                     #[allow(unused_imports, reason = "one of the two is used")]
                     use #sdk::__private::output_schema::{Returns, Structured as _, Unstructured as _};
-                    #sdk::__private::Tool {
+                    #sdk::ToolSpec {
                         name: #name.into(),
                         title: #title,
                         description: #description.into(),

@@ -16,7 +16,7 @@ cd "$root"
 
 "$root/tools/wasm-target.sh"
 
-packages=(-p files-plugin -p fetch-plugin -p survey-plugin)
+packages=(-p files-plugin -p fetch-plugin -p survey-plugin -p probe-plugin)
 cargo build "${packages[@]}" --profile plugin --target wasm32-wasip2
 
 built=${CARGO_TARGET_DIR:-$root/target}/wasm32-wasip2/plugin
@@ -26,4 +26,5 @@ place() { # place NAME FOLDER
   mv "$2/.$1.wasm.new" "$2/$1.wasm"
 }
 for plugin in files fetch survey; do place "$plugin" "$out"; done
+place probe "$guests"
 echo "$out: $(cd "$out" && ls -- *.wasm | tr '\n' ' ')"

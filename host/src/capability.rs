@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use self::pattern::ArgumentPattern;
 use crate::chain::Actor;
 use crate::digest::Digest;
 
@@ -115,7 +116,7 @@ pub struct Rule {
     /// Tool name pattern, may hold `*`.
     pub tool: String,
     /// Argument path (below `args`) and pattern; all must match.
-    pub args: Vec<(Vec<String>, String)>,
+    pub args: Vec<(Vec<String>, ArgumentPattern)>,
     pub effect: Verdict,
     pub except: Vec<Except>,
     /// `os:alice@host`; empty means anyone the edge authenticated.
@@ -126,7 +127,7 @@ pub struct Rule {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Except {
-    pub args: Vec<(Vec<String>, String)>,
+    pub args: Vec<(Vec<String>, ArgumentPattern)>,
     /// Last day it holds, `YYYY-MM-DD`.
     pub until: Option<String>,
 }

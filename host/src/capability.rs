@@ -72,6 +72,16 @@ pub enum Access {
     Write,
 }
 
+impl Access {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct FsGrant {
     /// Absolute path on the host.
@@ -254,11 +264,7 @@ pub fn is_safe(method: &str) -> bool {
 
 impl std::fmt::Display for HeldFs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let access = match self.access {
-            Access::None => "none",
-            Access::Read => "read",
-            Access::Write => "write",
-        };
+        let access = self.access.as_str();
         match &self.only {
             Some(path) => write!(f, "fs {access} {path}, exactly this entry"),
             None => write!(f, "fs {access} everything below {}", self.mount),
@@ -282,5 +288,6 @@ impl std::fmt::Display for Opening {
     }
 }
 
+pub mod guest_path;
 pub mod judge;
 pub mod pattern;

@@ -1,12 +1,19 @@
 //! One call against the grants and rules: its verdict, what it holds, what an approval would open.
+//!
+//! Pure: the same facts give the same judgement. Taking a grant, an allow or an except away never widens it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Grants, Held, Limits, Opening, Then, Verdict};
+use super::{Grants, Held, Limits, Opening, PluginGrants, Then, Verdict};
 use crate::call::Effects;
 use crate::chain::Actor;
 use crate::digest::Digest;
+
+mod lines;
+mod rules;
+
+use lines::{Line, Standing};
 
 /// What is known of a call when it is judged.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +37,7 @@ pub struct Judgement {
     pub held: Held,
     /// Comes into force with an approval of this call.
     pub opens: Vec<Opening>,
-    /// Why an approved-only line does not open for these arguments.
+    /// Why a line that hangs on the arguments stays shut for these.
     pub shut: Vec<String>,
     pub requirements: Requirements,
     pub limits: Limits,
@@ -52,9 +59,91 @@ impl Requirements {
     }
 }
 
+/// A judgement, and what became of every line for the plugin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    pub judgement: Judgement,
+    /// `grants.toml:13: in force: fs read everything below /build`
+    pub lines: Vec<String>,
+}
+
 impl Grants {
     pub fn judge(&self, call: CallFacts<'_>) -> Judgement {
-        let _ = call;
-        todo!("grants helper")
+        self.explain(call).judgement
+    }
+
+    pub fn explain(&self, call: CallFacts<'_>) -> Explanation {
+        let section = self.section(&call);
+        let mut judgement = rules::judge(self, &call);
+        let mut explained = Vec::new();
+        match section {
+            Ok(section) => {
+                judgement.limits = section.limits.clone();
+                judgement.held.env = section.env.clone();
+                let lines = lines::stand(section, &call);
+                explained.extend(lines.iter().map(|line| format!("{}: {}", self.place(line.number), line.standing)));
+                lines.into_iter().for_each(|line| self.enter(line, &mut judgement));
+                self.deny_what_none_covers(section, &call, &mut judgement);
+            }
+            Err(reason) => {
+                explained.push(reason.clone());
+                judgement.shut.extend(self.plugins.contains_key(call.plugin).then_some(reason));
+            }
+        }
+        Explanation { judgement, lines: explained }
+    }
+
+    /// Whether a `none` line for this plugin covers a guest path in normal form.
+    pub fn covers_none(&self, plugin: &str, path: &str) -> bool {
+        self.plugins.get(plugin).is_some_and(|section| lines::covering_none(section, path).is_some())
+    }
+
+    /// The plugin's section, if it holds for these bytes.
+    fn section(&self, call: &CallFacts<'_>) -> Result<&PluginGrants, String> {
+        let Some(section) = self.plugins.get(call.plugin) else {
+            return Err(format!("{}: no section `[plugins.{}]`, so it holds nothing", self.file_name(), call.plugin));
+        };
+        if section.digest.matches(call.plugin_digest) {
+            return Ok(section);
+        }
+        let place = self.place(section.line);
+        Err(format!("{place}: `[plugins.{0}]` is for other bytes than {1}, so they hold nothing until `pausegate trust {0}`", call.plugin, call.plugin_digest))
+    }
+
+    fn enter(&self, line: Line, judgement: &mut Judgement) {
+        match line.standing {
+            Standing::Held(Opening::Fs(held)) => judgement.held.fs.push(held),
+            Standing::Held(Opening::Http(held)) => judgement.held.http.push(held),
+            Standing::Opens(opening) => judgement.opens.push(opening),
+            Standing::Shut { .. } => judgement.shut.push(format!("{}: {}", self.place(line.number), line.standing)),
+            Standing::Idle(_) => {}
+        }
+    }
+
+    /// A call that names an entry no approval can open is not worth a person's question.
+    fn deny_what_none_covers(&self, section: &PluginGrants, call: &CallFacts<'_>, judgement: &mut Judgement) {
+        for (argument, path) in lines::bound_paths(section, call) {
+            let Some(none) = lines::covering_none(section, path) else { continue };
+            if judgement.verdict != Verdict::Deny {
+                judgement.verdict = Verdict::Deny;
+                judgement.because.clear();
+            }
+            let because = format!("{}: none {} covers {argument} = {}", self.place(none.line), none.mount, crate::digest::canonical(&path));
+            if !judgement.because.contains(&because) {
+                judgement.because.push(because);
+            }
+        }
+    }
+
+    /// `grants.toml:31`
+    pub fn place(&self, line: usize) -> String {
+        format!("{}:{line}", self.file_name())
+    }
+
+    fn file_name(&self) -> String {
+        self.file.file_name().map_or("grants.toml".into(), |name| name.to_string_lossy().into_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! The lines of a plugin's section: which are in force, which an approval opens, which stay shut and why.
+
+use std::fmt;
+
+use super::CallFacts;
+use crate::call::Effects;
+use crate::capability::pattern::UrlTemplate;
+use crate::capability::pattern::argument::lookup;
+use crate::capability::{Access, Binding, FsGrant, HeldFs, HeldHttp, HttpGrant, Opening, PluginGrants, When, guest_path, is_safe};
+use crate::digest::canonical;
+
+/// One line of the section for one call.
+pub(super) struct Line {
+    pub number: usize,
+    pub standing: Standing,
+}
+
+pub(super) enum Standing {
+    Held(Opening),
+    /// With an approval of the call.
+    Opens(Opening),
+    /// The arguments do not complete it.
+    Shut { line: String, why: String },
+    /// Its declared effects leave the call nothing of it.
+    Idle(String),
+}
+
+pub(super) fn stand(section: &PluginGrants, call: &CallFacts<'_>) -> Vec<Line> {
+    let fs = section.fs.iter().map(|grant| Line { number: grant.line, standing: stand_fs(section, grant, call) });
+    let http = section.http.iter().map(|grant| Line { number: grant.line, standing: stand_http(grant, call) });
+    fs.chain(http).collect()
+}
+
+/// Arguments that bind a line, as normal paths: `args.path`, `/build/a`.
+pub(super) fn bound_paths<'a>(section: &'a PluginGrants, call: &CallFacts<'a>) -> Vec<(String, &'a str)> {
+    let arguments = call.arguments;
+    let bound = section.fs.iter().filter_map(move |grant| match &grant.when {
+        When::Approved(Binding::Within(path)) => bound_path(path, arguments).ok().map(|value| (name(path), value)),
+        _ => None,
+    });
+    bound.collect()
+}
+
+pub(super) fn covering_none<'a>(section: &'a PluginGrants, path: &str) -> Option<&'a FsGrant> {
+    section.fs.iter().find(|grant| grant.access == Access::None && guest_path::covers(&grant.mount, path))
+}
+
+fn stand_fs(section: &PluginGrants, grant: &FsGrant, call: &CallFacts<'_>) -> Standing {
+    let access = if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access };
+    let held = |only: Option<&str>| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access, only: only.map(str::to_owned) });
+    match &grant.when {
+        // `none` takes away, so it never waits for anyone.
+        _ if grant.access == Access::None => Standing::Held(held(None)),
+        When::Always => Standing::Held(held(None)),
+        When::Approved(Binding::Whole) => Standing::Opens(held(None)),
+        When::Approved(Binding::Within(argument)) => match entry(section, grant, argument, call) {
+            Ok(path) => Standing::Opens(held(Some(path))),
+            Err(why) => Standing::Shut { line: format!("fs {} within {}", grant.access.as_str(), name(argument)), why },
+        },
+        When::Approved(Binding::Url) => Standing::Shut { line: format!("fs {}", grant.access.as_str()), why: "a path is bound by `within`".into() },
+    }
+}
+
+/// The one entry that the argument names below the line's mount.
+fn entry<'a>(section: &PluginGrants, grant: &FsGrant, argument: &[String], call: &CallFacts<'a>) -> Result<&'a str, String> {
+    let path = bound_path(argument, call.arguments)?;
+    if let Some(none) = covering_none(section, path) {
+        return Err(format!("{} = {} is covered by none {}", name(argument), canonical(&path), none.mount));
+    }
+    match guest_path::is_below(&grant.mount, path) {
+        true => Ok(path),
+        false => Err(format!("{} = {} is not below {}", name(argument), canonical(&path), grant.mount)),
+    }
+}
+
+fn bound_path<'a>(argument: &[String], arguments: &'a serde_json::Value) -> Result<&'a str, String> {
+    let Some(value) = lookup(arguments, argument) else { return Err(format!("{} is absent", name(argument))) };
+    match value.as_str() {
+        Some(path) if guest_path::is_normal(path) => Ok(path),
+        _ => Err(format!("{} = {} is not an absolute path in normal form (no `.`, `..`, `//` or final slash)", name(argument), canonical(value))),
+    }
+}
+
+fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
+    let line = || format!("http {} {}", grant.methods.join("|"), grant.url);
+    let methods: Vec<String> = grant.methods.iter().filter(|method| call.effects != Effects::ReadOnly || is_safe(method)).cloned().collect();
+    if methods.is_empty() {
+        return Standing::Idle(line());
+    }
+    let bound = UrlTemplate::parse(&grant.url).map_err(|error| error.to_string()).and_then(|template| Ok((template.bind(call.arguments)?, template.is_bound())));
+    let (url, is_bound) = match bound {
+        Ok(bound) => bound,
+        Err(why) => return Standing::Shut { line: line(), why },
+    };
+    let opening = Opening::Http(HeldHttp { url, methods, private: grant.private });
+    match &grant.when {
+        When::Always => Standing::Held(opening),
+        When::Approved(Binding::Whole) => Standing::Opens(opening),
+        When::Approved(Binding::Url) if is_bound => Standing::Opens(opening),
+        When::Approved(_) => Standing::Shut { line: line(), why: "no argument stands in its URL".into() },
+    }
+}
+
+fn name(argument: &[String]) -> String {
+    format!("args.{}", argument.join("."))
+}
+
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Held(opening) => write!(f, "in force: {opening}"),
+            Self::Opens(opening) => write!(f, "in force once approved: {opening}"),
+            Self::Shut { line, why } => write!(f, "stays shut: {line}: {why}"),
+            Self::Idle(line) => write!(f, "not for a read-only tool: {line}"),
+        }
+    }
+}

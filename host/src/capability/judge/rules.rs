@@ -1,0 +1,95 @@
+//! The rules: deny beats ask beats allow; an except skips its own rule; no match leaves the default.
+
+use serde_json::{Value, json};
+
+use super::{CallFacts, Judgement, Requirements};
+use crate::capability::pattern::argument::lookup;
+use crate::capability::pattern::{ArgumentPattern, Side, tool_matches};
+use crate::capability::{Except, Grants, Held, Rule, Verdict};
+use crate::digest::canonical;
+
+/// What the rules say; the plugin's own lines are not looked at.
+pub(super) fn judge(grants: &Grants, call: &CallFacts<'_>) -> Judgement {
+    let for_tool: Vec<&Rule> = grants.rules.iter().filter(|rule| tool_matches(&rule.tool, call.tool)).collect();
+    let says: Vec<(Verdict, String)> = for_tool.iter().filter_map(|rule| says(grants, rule, call)).collect();
+    let verdict = says.iter().map(|(verdict, _)| *verdict).max();
+    let because = match verdict {
+        Some(strictest) => says.into_iter().filter(|(verdict, _)| *verdict == strictest).map(|(_, because)| because).collect(),
+        None => vec![format!("{}: no rule matches, and the default is tools = \"{}\"", grants.file_name(), word(grants.default_verdict))],
+    };
+    Judgement {
+        verdict: verdict.unwrap_or(grants.default_verdict),
+        because,
+        held: Held::default(),
+        opens: Vec::new(),
+        shut: Vec::new(),
+        requirements: requirements(&for_tool, call),
+        limits: grants.default_limits.clone(),
+        rules: digested(grants, &for_tool, call),
+    }
+}
+
+/// What one rule for the tool says of these arguments, if anything.
+fn says(grants: &Grants, rule: &Rule, call: &CallFacts<'_>) -> Option<(Verdict, String)> {
+    let side = if rule.effect == Verdict::Allow { Side::Opens } else { Side::Guards };
+    if !all_match(&rule.args, call, side) {
+        return None;
+    }
+    let because = format!("{}: {} {}{}", grants.place(rule.line), word(rule.effect), rule.tool, arguments(&rule.args));
+    let Some(except) = rule.except.iter().find(|except| in_force(except, call) && all_match(&except.args, call, Side::Opens)) else {
+        return Some((rule.effect, because));
+    };
+    let until = except.until.as_ref().map_or(String::new(), |until| format!(" until {until}"));
+    // Skipping a gate lets the call run; skipping a denial leaves it to the other rules and the default.
+    (rule.effect == Verdict::Ask).then(|| (Verdict::Allow, format!("{because}, skipped by except{}{until}", arguments(&except.args))))
+}
+
+fn all_match(patterns: &[(Vec<String>, ArgumentPattern)], call: &CallFacts<'_>, side: Side) -> bool {
+    patterns.iter().all(|(path, pattern)| pattern.matches(lookup(call.arguments, path), side))
+}
+
+/// Through its last day, dates being `YYYY-MM-DD`.
+fn in_force(except: &Except, call: &CallFacts<'_>) -> bool {
+    except.until.as_deref().is_none_or(|until| until >= call.today)
+}
+
+/// Of every rule that may be about this call, also where an except skipped it: they hold for all its pauses.
+fn requirements(for_tool: &[&Rule], call: &CallFacts<'_>) -> Requirements {
+    let mut requirements = Requirements::default();
+    for rule in for_tool.iter().filter(|rule| all_match(&rule.args, call, Side::Guards)) {
+        requirements.on_deny = requirements.on_deny.max(rule.on_deny);
+        if !rule.approvers.is_empty() && !requirements.approvers.contains(&rule.approvers) {
+            requirements.approvers.push(rule.approvers.clone());
+        }
+    }
+    requirements
+}
+
+/// In an order of its own and without what has run out, so that the digest changes when the meaning does.
+fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> Value {
+    let except = |except: &Except| json!({"args": except.args, "until": except.until});
+    let mut rules: Vec<Value> = for_tool
+        .iter()
+        .map(|rule| {
+            json!({
+                "tool": rule.tool, "args": rule.args, "effect": rule.effect, "approvers": rule.approvers, "on_deny": rule.on_deny,
+                "except": rule.except.iter().filter(|except| in_force(except, call)).map(except).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    rules.sort_by_cached_key(canonical);
+    json!({"default": grants.default_verdict, "rules": rules})
+}
+
+fn arguments(patterns: &[(Vec<String>, ArgumentPattern)]) -> String {
+    let each: Vec<String> = patterns.iter().map(|(path, pattern)| format!("args.{} = {pattern}", path.join("."))).collect();
+    if each.is_empty() { String::new() } else { format!(" {}", each.join(", ")) }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask => "ask",
+        Verdict::Deny => "deny",
+    }
+}

@@ -10,4 +10,5 @@ pub mod journal;
 pub mod model;
 pub mod pause;
 pub mod plugin;
+pub mod runner;
 pub mod state;

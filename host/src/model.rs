@@ -12,8 +12,9 @@ pub use record::record;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
+pub use crate::call::AskedCall;
 use crate::call::ToolSpec;
-use crate::chain::message::Message;
+pub use crate::event::Entry;
 use crate::event::{Usage, Verbatim};
 
 /// What the runner needs of a model; `script:` is one of them.
@@ -37,13 +38,6 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
 }
 
-/// A message of the history, with the provider's own form of it where a provider wrote it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    pub message: Message,
-    pub verbatim: Option<Verbatim>,
-}
-
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     /// Text and reasoning, in order, without the tool calls.
@@ -52,16 +46,6 @@ pub struct Reply {
     pub calls: Vec<AskedCall>,
     pub verbatim: Option<Verbatim>,
     pub usage: Option<Usage>,
-}
-
-/// A tool call as the provider sent it: nothing repaired, nothing trusted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AskedCall {
-    /// May be missing, empty, or the same as another's.
-    pub id: Option<String>,
-    pub name: String,
-    /// The model's own text; may be no JSON at all.
-    pub arguments: String,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -22,6 +22,7 @@ pub mod admit;
 pub mod decide;
 mod fold;
 pub mod history;
+pub mod import;
 mod judged;
 pub mod next;
 pub mod recheck;
@@ -29,7 +30,7 @@ pub mod settle_attempt;
 pub mod start;
 pub mod stop;
 
-pub use judged::Rules;
+pub use judged::{Rules, Schemas};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChainState {
@@ -138,9 +139,15 @@ impl ChainState {
         self.pauses.iter().filter(|pause| pause.is_open())
     }
 
-    /// Calls of one status, in the order asked.
+    /// Calls of the last turn, in the order asked. No other call can be open: the model is not called while one is.
+    pub fn current_calls(&self) -> impl Iterator<Item = &Call> {
+        let first = CallKey { turn: self.turns.last().map_or(0, |turn| turn.number), ordinal: 0 };
+        self.calls.range(first..).map(|(_, call)| call)
+    }
+
+    /// Current calls of one status, in the order asked.
     pub fn calls_in(&self, status: CallStatus) -> impl Iterator<Item = &Call> {
-        self.calls.values().filter(move |call| call.status == status)
+        self.current_calls().filter(move |call| call.status == status)
     }
 
     /// The model's last words: the answer of a completed chain.

@@ -1,5 +1,7 @@
 //! The one result of a call, as stored and as the model sees it.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -109,6 +111,15 @@ impl ToolResult {
     pub fn exception(&self) -> Option<String> {
         self.as_failure().map(|failure| format!("{}: {}", failure.kind, failure.message))
     }
+}
+
+/// Bytes from the base64 that blobs and saved states are stored in.
+pub fn from_base64(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
+}
+
+pub fn to_base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
 }
 
 impl Content {

@@ -69,6 +69,10 @@ impl Part {
         Self::from_value(json!({"type": "text", "text": text.into()}))
     }
 
+    pub fn reasoning(text: impl Into<String>) -> Self {
+        Self::from_value(json!({"type": "reasoning", "text": text.into()}))
+    }
+
     pub fn tool_call(name: &str, arguments: Value, id: &str) -> Self {
         Self::from_value(json!({"type": "tool_call", "name": name, "arguments": arguments, "tool_call_id": id}))
     }

@@ -19,7 +19,7 @@ pub fn accept(state: &ChainState, by: &Actor, plugin: &str, digest: &Digest, too
 
 /// The plugins whose bytes are not those the chain holds, among those that unfinished calls need.
 pub fn changed<'a>(state: &'a ChainState, loaded: &'a std::collections::BTreeMap<String, Digest>) -> Vec<&'a str> {
-    let unfinished = state.calls.values().filter(|call| !call.status.is_final());
+    let unfinished = state.current_calls().filter(|call| !call.status.is_final());
     let tools = unfinished.filter_map(|call| state.tool(&call.tool));
     let mut plugins: Vec<_> =
         tools.filter(|tool| loaded.get(&tool.plugin).is_some_and(|found| *found != tool.plugin_digest)).map(|tool| tool.plugin.as_str()).collect();

@@ -3,7 +3,7 @@
 use super::{Call, ChainState, Rules, judged::Judged};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
 use crate::capability::{Uses, Verdict};
-use crate::event::{Event, Readied, Requested};
+use crate::event::{Event, Readied, Requested, Stamped};
 use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
 /// Events for calls that were just received, in the order asked.
@@ -20,6 +20,23 @@ pub fn admit(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> Vec<Ev
         events.push(Event::CallsReadied { calls: readied });
     }
     events
+}
+
+/// A turn and what becomes of its calls: one transaction.
+pub fn with_admission(state: &ChainState, rules: &Rules<'_>, received: Event) -> Vec<Event> {
+    let calls = received.calls();
+    let mut events = vec![received];
+    let mut after = state.clone();
+    apply(&mut after, rules, &events);
+    events.extend(admit(&after, rules, &calls));
+    events
+}
+
+/// What `state` is after events that are not written yet.
+pub fn apply(state: &mut ChainState, rules: &Rules<'_>, events: &[Event]) {
+    for event in events {
+        state.apply(&Stamped { seq: state.seq + 1, at: rules.now, epoch: 0, event: event.clone() });
+    }
 }
 
 enum Admission {

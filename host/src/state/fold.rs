@@ -147,8 +147,8 @@ impl ChainState {
 
     /// Paused means at least one open pause and nothing that could run: by construction, never by a stored mark.
     fn derived_status(&self) -> ChainStatus {
-        let waits = self.calls.values().any(|call| call.status == CallStatus::Paused);
-        let moves = self.calls.values().any(|call| !call.status.is_final() && call.status != CallStatus::Paused);
+        let waits = self.current_calls().any(|call| call.status == CallStatus::Paused);
+        let moves = self.current_calls().any(|call| !call.status.is_final() && call.status != CallStatus::Paused);
         match () {
             () if self.blocked.is_some() => ChainStatus::Blocked,
             () if waits && !moves && self.stop.is_none() => ChainStatus::Paused,
@@ -183,7 +183,9 @@ impl ChainState {
         self.tools.extend(tools.iter().cloned());
         self.tools.sort_by(|a, b| a.name.cmp(&b.name));
         let prefix = format!("{plugin}__");
-        for call in self.calls.values_mut().filter(|call| !call.status.is_final() && call.tool.starts_with(&prefix)) {
+        // A started call keeps what it has: whether it had its effect is still to be settled.
+        let idle = |call: &&mut Call| matches!(call.status, CallStatus::Requested | CallStatus::Ready | CallStatus::Paused);
+        for call in self.calls.values_mut().filter(idle).filter(|call| call.tool.starts_with(&prefix)) {
             call.forget();
         }
     }

@@ -8,7 +8,14 @@ impl ChainState {
     /// Messages of this chain alone, oldest first; calls still open have no result in it.
     pub fn entries(&self) -> Vec<Entry> {
         let mut entries: Vec<_> = self.messages.iter().cloned().map(Entry::plain).collect();
-        for turn in &self.turns {
+        entries.extend(self.entries_of_turns(0));
+        entries
+    }
+
+    /// The same from the turn at index `first` on: finished turns do not change, so a reader may keep them.
+    pub fn entries_of_turns(&self, first: usize) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for turn in &self.turns[first..] {
             let calls: Vec<_> = turn.calls.iter().map(|key| &self.calls[key]).collect();
             let mut parts = turn.parts.clone();
             parts.extend(calls.iter().map(|call| Part::tool_call(&call.tool, call.asked_arguments(), &call.id)));

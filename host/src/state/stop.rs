@@ -15,7 +15,7 @@ pub fn stop(state: &ChainState, by: &Actor, end: StopEnd, note: Option<String>, 
     for pause in state.open_pauses().filter(|pause| Some(&pause.id) != decided) {
         events.push(closed(pause, PauseStatus::Cancelled, "the chain was stopped"));
     }
-    let open = state.calls.values().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
+    let open = state.current_calls().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
     for call in open.filter(|call| Some(call.key) != decided_call) {
         events.push(not_run(call, "the chain was stopped"));
     }
@@ -28,7 +28,7 @@ pub fn stop(state: &ChainState, by: &Actor, end: StopEnd, note: Option<String>, 
 /// Closes every open call with a result, so that a new message finds a balanced history.
 pub fn supersede(state: &ChainState) -> Vec<Event> {
     let pauses = state.open_pauses().map(|pause| closed(pause, PauseStatus::Superseded, "a new message took its place"));
-    let open = state.calls.values().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
+    let open = state.current_calls().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
     pauses.chain(open.map(|call| not_run(call, "superseded"))).collect()
 }
 

@@ -1,0 +1,108 @@
+//! Drives chains: asks the rules what is next, does it, and appends what happened.
+//!
+//! [`Host`] is the library's face. Everything that changes a chain goes through it: start, resume, decide, say, cancel.
+
+use std::sync::Arc;
+
+use crate::capability::Grants;
+use crate::chain::{Blocked, ChainId};
+use crate::clock::Clock;
+use crate::event::Stamped;
+use crate::journal::{Journal, JournalError};
+use crate::model::{Model, ModelError};
+use crate::plugin::{Plugins, Watcher};
+use crate::state::import::ImportError;
+use crate::state::{ChainState, Schemas};
+
+mod attempts;
+mod carry;
+mod change;
+mod drive;
+mod open;
+
+pub use carry::{Prompt, Resume};
+pub use change::{Decision, Said};
+
+/// Opens a model by the name a chain was started with.
+pub type OpenModel = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
+
+/// Everything a chain needs from outside. Cheap to clone.
+#[derive(Clone)]
+pub struct Host {
+    pub journal: Arc<dyn Journal>,
+    pub plugins: Arc<dyn Plugins>,
+    pub grants: Arc<Grants>,
+    pub models: Arc<OpenModel>,
+    pub clock: Clock,
+    pub schemas: Arc<Schemas>,
+    pub observer: Arc<dyn Observer>,
+}
+
+/// Hears what a chain does while it runs; called between writes, must not block.
+pub trait Observer: Watcher {
+    /// An event that is in the journal now.
+    fn event(&self, chain: &ChainState, event: &Stamped) {
+        let _ = (chain, event);
+    }
+
+    /// A piece of the model's text, as it streams.
+    fn text(&self, chain: &ChainId, piece: &str) {
+        let _ = (chain, piece);
+    }
+}
+
+/// Nobody listens.
+pub struct Silent;
+
+impl Watcher for Silent {
+    fn log(&self, _call_id: &str, _level: &'static str, _message: &str) {}
+    fn progress(&self, _call_id: &str, _done: f64, _total: Option<f64>, _message: &str) {}
+}
+
+impl Observer for Silent {}
+
+/// Where a chain stands when its runner lets go of it.
+#[derive(Debug)]
+pub enum Rest {
+    Completed,
+    /// Open pauses hold it; see `state.open_pauses()`.
+    Paused,
+    Blocked(Blocked),
+    Rejected,
+    Cancelled,
+    Failed,
+    /// The model is away or its key is missing; the chain can be resumed.
+    ModelAway(ModelError),
+    /// Asked to stop by this process (Ctrl-C); the chain can be resumed.
+    Interrupted,
+}
+
+#[derive(Debug)]
+pub struct Report {
+    pub state: ChainState,
+    pub rest: Rest,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    #[error(transparent)]
+    Refused(#[from] crate::state::decide::Refused),
+    #[error("chain {chain} ended as {status}; it cannot go on")]
+    Ended { chain: ChainId, status: crate::chain::ChainStatus },
+    #[error("chain {chain} waits for {}", pauses.iter().map(|pause| pause.0.as_str()).collect::<Vec<_>>().join(", "))]
+    Waiting { chain: ChainId, pauses: Vec<crate::pause::PauseId> },
+    #[error("chain {chain} has calls without a result; resume it first")]
+    Unfinished { chain: ChainId },
+    #[error("chain {chain} has a call whose outcome is not known; it takes no message")]
+    UnknownOutcome { chain: ChainId },
+    #[error("the new turn limit {given} is not above {used} model calls already made")]
+    TurnLimit { given: u32, used: u32 },
+    #[error("{0}")]
+    BadCall(String),
+}

@@ -1,0 +1,108 @@
+//! Tool calls that this process runs right now.
+
+use std::collections::HashMap;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Host;
+use crate::call::{CallKey, ToolResult, kind};
+use crate::plugin::{Answer, Attempt, AttemptOutcome, Ended};
+use crate::state::ChainState;
+use crate::state::start::Startable;
+
+#[derive(Default)]
+pub struct Attempts {
+    tasks: JoinSet<(CallKey, AttemptOutcome)>,
+    running: HashMap<CallKey, Running>,
+}
+
+struct Running {
+    cancel: CancellationToken,
+    /// Held an effectful grant.
+    effectful: bool,
+    task: tokio::task::Id,
+}
+
+impl Attempts {
+    pub fn len(&self) -> usize {
+        self.running.len()
+    }
+
+    pub fn is_running(&self, key: CallKey) -> bool {
+        self.running.contains_key(&key)
+    }
+
+    pub fn start(&mut self, host: &Host, state: &ChainState, startable: Startable) {
+        let key = startable.started.call;
+        let cancel = CancellationToken::new();
+        let effectful = !startable.started.held.is_empty();
+        let attempt = attempt(host, state, startable, cancel.clone());
+        let plugins = host.plugins.clone();
+        let task = self.tasks.spawn(async move { (key, plugins.call(attempt).await) }).id();
+        self.running.insert(key, Running { cancel, effectful, task });
+    }
+
+    /// The next attempts that ended: waits for one, and takes along those that have ended by then.
+    pub async fn ended(&mut self) -> Vec<(CallKey, AttemptOutcome)> {
+        let mut ended = Vec::new();
+        if let Some(first) = self.tasks.join_next().await {
+            ended.push(self.joined(first));
+        }
+        while let Some(more) = self.tasks.try_join_next() {
+            ended.push(self.joined(more));
+        }
+        ended
+    }
+
+    fn joined(&mut self, joined: Result<(CallKey, AttemptOutcome), tokio::task::JoinError>) -> (CallKey, AttemptOutcome) {
+        let (key, outcome) = match joined {
+            Ok(ended) => ended,
+            // A panic of ours inside the attempt: the call gets a result like any other.
+            Err(error) => {
+                let key = self.running.iter().find(|(_, running)| running.task == error.id()).map(|(key, _)| *key);
+                let result = ToolResult::failure(kind::TRAPPED, "the host failed while it ran this call");
+                let outcome = AttemptOutcome { ended: Ended::Result(result), uses: Default::default(), refusals: Vec::new() };
+                (key.expect("a task is known until it is joined"), outcome)
+            }
+        };
+        self.running.remove(&key);
+        (key, outcome)
+    }
+
+    /// Interrupts attempts; `harmless_only` spares those that held an effectful grant.
+    pub fn cancel(&self, harmless_only: bool) {
+        for running in self.running.values().filter(|running| !(harmless_only && running.effectful)) {
+            running.cancel.cancel();
+        }
+    }
+}
+
+fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: CancellationToken) -> Attempt {
+    let Startable { started, held, limits } = startable;
+    let call = &state.calls[&started.call];
+    let tool = state.tool(&call.tool).expect("a startable call has its tool");
+    let answers = call.answers.iter().map(|answer| Answer {
+        key: answer.key.clone(),
+        asked: answer.asked.clone(),
+        value: answer.value.clone(),
+        note: answer.note.clone(),
+        context: answer.context.clone(),
+    });
+    Attempt {
+        plugin: tool.plugin.clone(),
+        tool: tool.tool.clone(),
+        call_id: call.id.clone(),
+        arguments: call.arguments.as_ref().map(crate::digest::canonical).unwrap_or_default(),
+        attempt: started.attempt,
+        idempotency_key: call.idempotency_key(state),
+        approved: started.approved,
+        answers: answers.collect(),
+        state: call.saved.as_ref().and_then(|saved| crate::call::result::from_base64(saved)),
+        effects: tool.effects,
+        held,
+        limits,
+        cancel,
+        watcher: Some(host.observer.clone()),
+    }
+}

@@ -1,0 +1,103 @@
+//! Starting chains and carrying them on.
+
+use tokio_util::sync::CancellationToken;
+
+use super::drive::drive;
+use super::open::OpenChain;
+use super::{Host, HostError, Report};
+use crate::call::{AskedCall, CallStatus};
+use crate::chain::message::Message;
+use crate::chain::{Actor, ChainId, Settings};
+use crate::event::{Event, Origin};
+use crate::state::accept::{accept, changed};
+use crate::state::admit::{finished, request, with_admission};
+use crate::state::import::{Trailing, import};
+
+/// What a chain starts from.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub by: Actor,
+    pub settings: Settings,
+    /// Imported history, then the new message. Unresolved calls at its end are newly requested.
+    pub messages: Vec<Message>,
+    pub continues: Option<ChainId>,
+    /// One tool called by a person, without a model.
+    pub call: Option<AskedCall>,
+}
+
+/// The operator's fixes when a chain is taken up.
+#[derive(Clone, Debug, Default)]
+pub struct Resume {
+    pub accept_plugin: bool,
+    pub max_turns: Option<u32>,
+}
+
+impl Host {
+    /// Writes a new chain down; [`Host::resume`] carries it on.
+    pub async fn start(&self, prompt: Prompt) -> Result<ChainId, HostError> {
+        let imported = import(prompt.messages)?;
+        let id = ChainId(self.clock.id("ch_"));
+        let mut chain = OpenChain::read(self, &id).await?;
+        let started = Event::ChainStarted {
+            started_by: prompt.by,
+            settings: prompt.settings,
+            tools: self.plugins.catalog(),
+            messages: imported.messages,
+            continues: prompt.continues,
+        };
+        let direct = prompt.call.map(|call| (Origin::Person, Trailing { parts: Vec::new(), calls: vec![(call, None)] }));
+        let first = direct.or(imported.trailing.map(|trailing| (Origin::Imported, trailing)));
+        chain
+            .transact(|state, rules| {
+                let mut after = state.clone();
+                let mut events = vec![started.clone()];
+                crate::state::admit::apply(&mut after, rules, &events);
+                if let Some((origin, trailing)) = &first {
+                    let asked: Vec<_> = trailing.calls.iter().map(|(call, _)| call.clone()).collect();
+                    let calls = request(1, &asked, rules.id);
+                    let results = calls.iter().zip(&trailing.calls).filter_map(|(call, (_, result))| {
+                        result.clone().map(|result| finished(call.call, CallStatus::Succeeded, result))
+                    });
+                    let results: Vec<_> = results.collect();
+                    let received =
+                        Event::TurnReceived { turn: 1, origin: *origin, parts: trailing.parts.clone(), verbatim: None, usage: None, calls };
+                    events.extend(with_admission(&after, rules, received));
+                    events.splice(2..2, results);
+                }
+                Ok((events, ()))
+            })
+            .await?;
+        Ok(id)
+    }
+
+    /// Takes the chain and drives it until it rests.
+    pub async fn resume(&self, id: &ChainId, by: &Actor, fixes: Resume, interrupt: CancellationToken) -> Result<Report, HostError> {
+        let mut chain = OpenChain::take(self, id).await?;
+        if chain.state.status.is_terminal() {
+            return Err(HostError::Ended { chain: id.clone(), status: chain.state.status });
+        }
+        if let Some(given) = fixes.max_turns {
+            let used = chain.state.model_calls;
+            if given <= used {
+                return Err(HostError::TurnLimit { given, used });
+            }
+            chain.record(|_, _| vec![Event::TurnLimitRaised { by: by.clone(), max_turns: given }]).await?;
+        }
+        if fixes.accept_plugin {
+            self.accept_plugins(&mut chain, by).await?;
+        }
+        drive(chain, interrupt).await
+    }
+
+    async fn accept_plugins(&self, chain: &mut OpenChain, by: &Actor) -> Result<(), HostError> {
+        let loaded = self.plugins.loaded();
+        let catalog = self.plugins.catalog();
+        chain
+            .record(|state, _| {
+                let plugins = changed(state, &loaded);
+                let tools = |plugin: &str| catalog.iter().filter(|tool| tool.plugin == plugin).cloned().collect();
+                plugins.iter().flat_map(|plugin| accept(state, by, plugin, &loaded[*plugin], tools(plugin))).collect()
+            })
+            .await
+    }
+}

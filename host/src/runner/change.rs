@@ -1,0 +1,121 @@
+//! What people do to a chain from outside: decide, send a message, cancel.
+
+use tokio_util::sync::CancellationToken;
+
+use super::carry::Prompt;
+use super::drive::drive;
+use super::open::OpenChain;
+use super::{Host, HostError, Report, Resume};
+use crate::call::CallStatus;
+use crate::chain::message::{Message, Role};
+use crate::chain::{Actor, Blocked, ChainId, ChainStatus};
+use crate::event::{Event, StopEnd};
+use crate::journal::JournalError;
+use crate::pause::{Decided, PauseId};
+use crate::state::ChainState;
+use crate::state::decide::{Outcome, decide};
+use crate::state::stop::{stop, supersede};
+
+/// A decision that stands.
+#[derive(Debug)]
+pub struct Decision {
+    pub chain: ChainId,
+    pub state: ChainState,
+    /// The same decision had been made before.
+    pub before: Option<Decided>,
+}
+
+/// Where a message went.
+#[derive(Debug)]
+pub enum Said {
+    /// Into the same chain.
+    Same(Report),
+    /// Into a new chain that carries the old one's history on.
+    Linked(Report),
+}
+
+impl Host {
+    /// The only door for decisions. Does not resume the chain.
+    pub async fn decide(&self, pause: &PauseId, by: &Actor, decision: &crate::pause::Decision) -> Result<Decision, HostError> {
+        let (id, pause) = self.journal.find_pause(&pause.0).await?;
+        let mut chain = OpenChain::read(self, &id).await?;
+        let before = chain
+            .transact(|state, rules| match decide(state, rules, &pause, by, decision)? {
+                Outcome::Decided(events) => Ok((events, None)),
+                Outcome::Same(decided) => Ok((Vec::new(), Some(*decided))),
+            })
+            .await?;
+        Ok(Decision { chain: id, state: chain.state, before })
+    }
+
+    /// Ends a chain: open pauses and calls that have not started are cancelled, started calls finish and are stored.
+    pub async fn cancel(&self, id: &ChainId, by: &Actor, note: Option<String>) -> Result<ChainState, HostError> {
+        let mut chain = OpenChain::read(self, id).await?;
+        if chain.state.status.is_terminal() {
+            return Err(HostError::Ended { chain: id.clone(), status: chain.state.status });
+        }
+        chain
+            .record(|state, _| match (state.status.is_terminal(), &state.stop) {
+                (false, None) => stop(state, by, StopEnd::Cancelled, note.clone(), None),
+                _ => Vec::new(),
+            })
+            .await?;
+        if chain.state.status.is_terminal() {
+            return Ok(chain.state);
+        }
+        // Calls were started. Their process finishes them; where there is none any more, this one closes them.
+        match OpenChain::take(self, id).await {
+            Ok(held) if held.state.status.is_terminal() => Ok(held.state),
+            Ok(held) => Ok(drive(held, CancellationToken::new()).await?.state),
+            Err(HostError::Journal(JournalError::Held { .. })) => Ok(OpenChain::read(self, id).await?.state),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A further message of a person.
+    pub async fn say(&self, id: &ChainId, by: &Actor, text: &str, superseding: bool, interrupt: CancellationToken) -> Result<Said, HostError> {
+        let state = OpenChain::read(self, id).await?.state;
+        if state.status == ChainStatus::Completed {
+            let linked = self.carry_on(&state, by, text).await?;
+            return Ok(Said::Linked(self.resume(&linked, by, Resume::default(), interrupt).await?));
+        }
+        let mut chain = OpenChain::take(self, id).await?;
+        chain
+            .record_checked(|state| {
+                admits_message(state, superseding)?;
+                let mut events = if superseding { supersede(state) } else { Vec::new() };
+                events.push(Event::MessageAdded { by: by.clone(), message: Message::text(Role::User, text) });
+                Ok(events)
+            })
+            .await?;
+        Ok(Said::Same(drive(chain, interrupt).await?))
+    }
+
+    /// A new chain that carries the history of `state` on.
+    pub async fn carry_on(&self, state: &ChainState, by: &Actor, text: &str) -> Result<ChainId, HostError> {
+        let messages = vec![Message::text(Role::User, text)];
+        let prompt = Prompt { by: by.clone(), settings: state.settings.clone(), messages, continues: Some(state.id.clone()), call: None };
+        self.start(prompt).await
+    }
+}
+
+fn admits_message(state: &ChainState, superseding: bool) -> Result<(), HostError> {
+    let chain = state.id.clone();
+    if state.status.is_terminal() || state.stop.is_some() {
+        return Err(HostError::Ended { chain, status: state.status });
+    }
+    if matches!(state.blocked, Some(Blocked::UnknownOutcome { .. })) || state.calls_in(CallStatus::Started).next().is_some() {
+        return Err(HostError::UnknownOutcome { chain });
+    }
+    if superseding {
+        return Ok(());
+    }
+    let pauses: Vec<_> = state.open_pauses().map(|pause| pause.id.clone()).collect();
+    if !pauses.is_empty() {
+        return Err(HostError::Waiting { chain, pauses });
+    }
+    if state.current_calls().any(|call| !call.status.is_final()) {
+        return Err(HostError::Unfinished { chain });
+    }
+    Ok(())
+}

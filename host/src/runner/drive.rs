@@ -1,0 +1,288 @@
+//! The loop: what is next, do it, append what happened. Nothing is done before its event is in the journal.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::attempts::Attempts;
+use super::open::OpenChain;
+use super::{HostError, Report, Rest};
+use crate::call::result::to_base64;
+use crate::call::{CallKey, CallStatus};
+use crate::chain::message::Part;
+use crate::event::{Event, Origin, StopEnd};
+use crate::model::{Model, ModelError, Reply, Request};
+use crate::pause::PauseKind;
+use crate::plugin::{AttemptOutcome, Ended};
+use crate::state::admit::{self, Asked};
+use crate::state::next::{Around, Next, next};
+use crate::state::settle_attempt::{Ending, settle};
+use crate::state::start::start;
+use crate::state::stop::ended;
+use crate::state::{ChainState, Rules, recheck};
+
+/// How often a busy runner looks whether someone decided meanwhile.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long interrupted attempts may take to let go.
+const LET_GO: Duration = Duration::from_secs(2);
+
+/// Drives a chain that this process holds until it rests.
+pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result<Report, HostError> {
+    let mut driver = Driver { attempts: Attempts::default(), model: None, interrupt };
+    chain.record(|state, _| recheck::recover(state)).await?;
+    chain.record(recheck::recheck).await?;
+    chain.record(|state, rules| admit_requested(state, rules)).await?;
+    let rest = driver.run(&mut chain).await?;
+    Ok(Report { state: chain.state, rest })
+}
+
+/// Calls that wait to be admitted: those of an import, and those whose plugin was accepted anew.
+fn admit_requested(state: &ChainState, rules: &Rules<'_>) -> Vec<Event> {
+    let calls: Vec<_> = state.calls_in(CallStatus::Requested).map(|call| call.key).collect();
+    admit::admit(state, rules, &calls)
+}
+
+struct Driver {
+    attempts: Attempts,
+    /// Opened when it is first needed: a chain that only waits for people needs no key.
+    model: Option<Arc<dyn Model>>,
+    interrupt: CancellationToken,
+}
+
+impl Driver {
+    async fn run(&mut self, chain: &mut OpenChain) -> Result<Rest, HostError> {
+        let loaded = chain.host.plugins.loaded();
+        let failures: BTreeMap<_, _> = chain.host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
+        loop {
+            if self.interrupt.is_cancelled() {
+                return self.interrupted(chain).await;
+            }
+            let attempts = &self.attempts;
+            let around = Around { loaded: &loaded, failures: &failures, running: &|key| attempts.is_running(key) };
+            let mut next = next(&chain.state, &around);
+            let parallel = chain.state.settings.parallel_calls.max(1) as usize;
+            if matches!(next, Next::StartCalls(_)) && self.attempts.len() >= parallel {
+                next = Next::Wait;
+            }
+            if let Some(rest) = self.step(chain, next, parallel).await? {
+                return Ok(rest);
+            }
+        }
+    }
+
+    async fn step(&mut self, chain: &mut OpenChain, next: Next, parallel: usize) -> Result<Option<Rest>, HostError> {
+        if let Next::Block(blocked) = &next {
+            if chain.state.blocked.as_ref() != Some(blocked) {
+                chain.record(|_, _| vec![Event::ChainBlocked { blocked: blocked.clone() }]).await?;
+            }
+            return Ok(Some(Rest::Blocked(blocked.clone())));
+        }
+        if chain.state.blocked.is_some() {
+            chain.record(|_, _| vec![Event::ChainUnblocked { why: "what it waited for is settled".to_owned() }]).await?;
+        }
+        match next {
+            Next::StartCalls(mut calls) => {
+                calls.truncate(parallel - self.attempts.len());
+                self.start(chain, &calls).await?;
+            }
+            Next::Wait => self.wait(chain).await?,
+            Next::CallModel => return self.call_model(chain).await,
+            Next::Pause => return Ok(Some(Rest::Paused)),
+            Next::Complete => chain.record(|_, _| vec![Event::ChainCompleted]).await?,
+            Next::End(end) => chain.record(|_, _| vec![ended(end)]).await?,
+            Next::Nothing => return Ok(Some(rest_of(&chain.state))),
+            Next::Block(_) => unreachable!("handled above"),
+        }
+        Ok(None)
+    }
+
+    async fn start(&mut self, chain: &mut OpenChain, calls: &[CallKey]) -> Result<(), HostError> {
+        let startable = chain
+            .transact(|state, rules| {
+                // Someone may have written since: only what is still ready starts.
+                let ready: Vec<_> = calls.iter().copied().filter(|key| state.stop.is_none() && state.calls[key].status == CallStatus::Ready).collect();
+                let (mut events, startable) = start(state, rules, &ready);
+                if !startable.is_empty() {
+                    events.push(Event::CallsStarted { calls: startable.iter().map(|call| call.started.clone()).collect() });
+                }
+                Ok((events, startable))
+            })
+            .await?;
+        for call in startable {
+            self.attempts.start(&chain.host, &chain.state, call);
+        }
+        Ok(())
+    }
+
+    /// Waits for a result, for somebody's decision, or for an interrupt.
+    async fn wait(&mut self, chain: &mut OpenChain) -> Result<(), HostError> {
+        let ended = tokio::select! {
+            ended = self.attempts.ended() => ended,
+            () = self.interrupt.cancelled() => return Ok(()),
+            () = tokio::time::sleep(LOOK) => {
+                chain.refresh().await?;
+                self.heed_stop(&chain.state);
+                return Ok(());
+            }
+        };
+        self.store(chain, &ended).await
+    }
+
+    async fn store(&mut self, chain: &mut OpenChain, ended: &[(CallKey, AttemptOutcome)]) -> Result<(), HostError> {
+        chain
+            .record(|state, rules| {
+                let mut events = Vec::new();
+                for (key, outcome) in ended {
+                    events.extend(settle(state, rules, *key, ending(outcome), outcome.uses, outcome.refusals.clone()));
+                }
+                events
+            })
+            .await?;
+        self.heed_stop(&chain.state);
+        Ok(())
+    }
+
+    /// `cancel` interrupts what can have had no effect; the rest finishes within its limits.
+    fn heed_stop(&self, state: &ChainState) {
+        if state.stop.as_ref().is_some_and(|stop| stop.end == StopEnd::Cancelled) {
+            self.attempts.cancel(true);
+        }
+    }
+
+    async fn call_model(&mut self, chain: &mut OpenChain) -> Result<Option<Rest>, HostError> {
+        let reply = match self.ask(chain).await? {
+            Some(Ok(reply)) => reply,
+            Some(Err(error)) if is_final(&error) => {
+                chain.record(|_, _| vec![Event::ChainFailed { error: error.to_string() }]).await?;
+                return Ok(None);
+            }
+            Some(Err(error)) => return Ok(Some(Rest::ModelAway(error))),
+            // Interrupted, or someone wrote meanwhile: the next look says what to do.
+            None => return Ok(None),
+        };
+        chain.transact(|state, rules| Ok((received(state, rules, &reply), ()))).await?;
+        Ok(None)
+    }
+
+    async fn ask(&mut self, chain: &mut OpenChain) -> Result<Option<Result<Reply, ModelError>>, HostError> {
+        let model = match &self.model {
+            Some(model) => model.clone(),
+            None => {
+                let name = chain.state.settings.model.clone().ok_or(ModelError::NotChosen)?;
+                match (chain.host.models)(&name) {
+                    Ok(model) => self.model.insert(model).clone(),
+                    Err(error) => return Ok(Some(Err(error))),
+                }
+            }
+        };
+        chain.history().await?;
+        let history = std::mem::take(&mut chain.history);
+        let state = &chain.state;
+        let request = Request { calls_before: state.model_calls, system: state.settings.system.as_deref(), history: &history, tools: &state.tools };
+        let (observer, id) = (chain.host.observer.clone(), state.id.clone());
+        let on_text = move |piece: &str| observer.text(&id, piece);
+        let mut answer = model.respond(request, &on_text);
+        let seq = chain.state.seq;
+        let reply = loop {
+            tokio::select! {
+                reply = &mut answer => break Some(reply),
+                () = self.interrupt.cancelled() => break None,
+                () = tokio::time::sleep(LOOK) => {
+                    if chain.host.journal.head(&chain.state.id).await? != seq { break None }
+                }
+            }
+        };
+        drop(answer);
+        chain.history = history;
+        if reply.is_none() {
+            chain.refresh().await?;
+        }
+        Ok(reply)
+    }
+
+    /// Stops what runs: harmless calls are ready again, the others keep an unknown outcome.
+    async fn interrupted(&mut self, chain: &mut OpenChain) -> Result<Rest, HostError> {
+        self.attempts.cancel(false);
+        let all = async {
+            let mut ended = Vec::new();
+            while self.attempts.len() > 0 {
+                ended.extend(self.attempts.ended().await);
+            }
+            ended
+        };
+        let ended = tokio::time::timeout(LET_GO, all).await.unwrap_or_default();
+        let (cancelled, finished): (Vec<_>, Vec<_>) = ended.into_iter().partition(|(_, outcome)| was_cancelled(outcome));
+        drop(cancelled);
+        self.store(chain, &finished).await?;
+        chain.record(|state, _| recheck::recover(state)).await?;
+        let nothing = |_: CallKey| false;
+        let loaded = chain.host.plugins.loaded();
+        let around = Around { loaded: &loaded, failures: &BTreeMap::new(), running: &nothing };
+        if let Next::Block(blocked) = next(&chain.state, &around) {
+            chain.record(|_, _| vec![Event::ChainBlocked { blocked: blocked.clone() }]).await?;
+        }
+        Ok(Rest::Interrupted)
+    }
+}
+
+/// The turn, and what becomes of its calls, in one transaction.
+fn received(state: &ChainState, rules: &Rules<'_>, reply: &Reply) -> Vec<Event> {
+    let turn = state.turns.last().map_or(0, |turn| turn.number) + 1;
+    let mut parts = Vec::new();
+    if !reply.reasoning.is_empty() {
+        parts.push(Part::reasoning(&reply.reasoning));
+    }
+    if !reply.text.is_empty() {
+        parts.push(Part::text(&reply.text));
+    }
+    let received = Event::TurnReceived {
+        turn,
+        origin: Origin::Model,
+        parts,
+        verbatim: reply.verbatim.clone(),
+        usage: reply.usage,
+        calls: admit::request(turn, &reply.calls, rules.id),
+    };
+    admit::with_admission(state, rules, received)
+}
+
+fn ending(outcome: &AttemptOutcome) -> Ending {
+    match &outcome.ended {
+        Ended::Result(result) => Ending::Result(result.clone()),
+        Ended::Pause(asked) => Ending::Pause(Asked {
+            kind: PauseKind::Tool,
+            key: asked.key.clone(),
+            reason: asked.reason.clone(),
+            ask: asked.ask.clone(),
+            context: asked.context.clone(),
+            saved: asked.state.as_deref().map(to_base64),
+            difference: None,
+        }),
+    }
+}
+
+fn was_cancelled(outcome: &AttemptOutcome) -> bool {
+    matches!(&outcome.ended, Ended::Result(result) if result.as_failure().is_some_and(|failure| failure.kind == crate::call::kind::CANCELLED))
+}
+
+/// Whether trying again could never help: then the chain has failed, else it can be resumed.
+fn is_final(error: &ModelError) -> bool {
+    match error {
+        ModelError::Script { .. } => true,
+        ModelError::Refused { status, .. } => !matches!(status, 401..=403 | 408 | 409 | 429 | 500..),
+        _ => false,
+    }
+}
+
+fn rest_of(state: &ChainState) -> Rest {
+    use crate::chain::ChainStatus;
+    match state.status {
+        ChainStatus::Completed => Rest::Completed,
+        ChainStatus::Rejected => Rest::Rejected,
+        ChainStatus::Cancelled => Rest::Cancelled,
+        ChainStatus::Failed => Rest::Failed,
+        status => unreachable!("a chain that is {status} has something next"),
+    }
+}

@@ -1,0 +1,153 @@
+//! A chain held open by this process: its state, and appends that are decided anew when someone else wrote meanwhile.
+
+use std::sync::Arc;
+
+use super::{Host, HostError};
+use crate::chain::{ChainId, Epoch};
+use crate::event::{Event, Stamped};
+use crate::journal::{Append, Hold, JournalError};
+use crate::model::Entry;
+use crate::state::{ChainState, Rules};
+
+/// Times a decision is taken anew because others wrote in between; deciders are people, so a handful is many.
+const RACES_MAX: u32 = 64;
+
+pub struct OpenChain {
+    pub host: Host,
+    pub state: ChainState,
+    /// `None` for a decider, who appends without holding the chain.
+    hold: Option<Hold>,
+    /// The conversation up to the turn at index `history_turns`, ancestors first.
+    pub history: Vec<Entry>,
+    history_turns: Option<usize>,
+}
+
+impl OpenChain {
+    /// Reads the chain without holding it.
+    pub async fn read(host: &Host, id: &ChainId) -> Result<Self, HostError> {
+        let events = host.journal.events(id, 0).await?;
+        let state = ChainState::fold(id.clone(), &events);
+        Ok(Self { host: host.clone(), state, hold: None, history: Vec::new(), history_turns: None })
+    }
+
+    /// Takes the chain: a new epoch, and nobody else until this is dropped.
+    pub async fn take(host: &Host, id: &ChainId) -> Result<Self, HostError> {
+        let hold = host.journal.take(id).await?;
+        let mut chain = Self::read(host, id).await?;
+        chain.hold = Some(hold);
+        Ok(chain)
+    }
+
+    fn epoch(&self) -> Option<Epoch> {
+        self.hold.as_ref().map(|hold| hold.epoch)
+    }
+
+    /// Appends what `rules` make of the state as it is; when someone wrote meanwhile, reads again and decides again.
+    pub async fn transact<T>(&mut self, mut decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>) -> Result<T, HostError> {
+        for _ in 0..RACES_MAX {
+            let now = self.host.clock.now();
+            let (events, value) = {
+                let clock = self.host.clock.clone();
+                let rules = Rules { grants: &self.host.grants, now, id: &|prefix| clock.id(prefix), schemas: &self.host.schemas };
+                decide(&self.state, &rules)?
+            };
+            match self.append(events, now).await {
+                Ok(()) => return Ok(value),
+                Err(JournalError::Moved { .. }) => self.reload().await?,
+                Err(error) => {
+                    // What could not be written did not happen.
+                    self.reload().await.ok();
+                    return Err(error.into());
+                }
+            }
+        }
+        Err(JournalError::Busy { path: format!("chain {}", self.state.id) }.into())
+    }
+
+    /// Appends events that follow from the state whatever others write.
+    pub async fn record(&mut self, events: impl Fn(&ChainState, &Rules<'_>) -> Vec<Event>) -> Result<(), HostError> {
+        self.transact(|state, rules| Ok((events(state, rules), ()))).await
+    }
+
+    /// The same, where the state may refuse it.
+    pub async fn record_checked(&mut self, events: impl Fn(&ChainState) -> Result<Vec<Event>, HostError>) -> Result<(), HostError> {
+        self.transact(|state, _| Ok((events(state)?, ()))).await
+    }
+
+    async fn append(&mut self, events: Vec<Event>, at: jiff::Timestamp) -> Result<(), JournalError> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        let after = self.state.seq;
+        let epoch = self.epoch();
+        let mut stamped = Vec::with_capacity(events.len());
+        for (seq, event) in (after + 1..).zip(events) {
+            let event = Stamped { seq, at, epoch: epoch.unwrap_or_default(), event };
+            self.state.apply(&event);
+            stamped.push(event);
+        }
+        let append = Append { chain: &self.state.id, after, epoch, events: &stamped, state: &self.state };
+        self.host.journal.append(append).await?;
+        for event in &stamped {
+            self.host.observer.event(&self.state, event);
+        }
+        Ok(())
+    }
+
+    /// Folds in what others wrote; true where there was something.
+    pub async fn refresh(&mut self) -> Result<bool, HostError> {
+        if self.host.journal.head(&self.state.id).await? == self.state.seq {
+            return Ok(false);
+        }
+        let events = self.host.journal.events(&self.state.id, self.state.seq).await?;
+        for event in &events {
+            self.state.apply(event);
+            self.host.observer.event(&self.state, event);
+        }
+        Ok(true)
+    }
+
+    async fn reload(&mut self) -> Result<(), JournalError> {
+        let events = self.host.journal.events(&self.state.id, 0).await?;
+        let seen = self.state.seq;
+        self.state = ChainState::fold(self.state.id.clone(), &events);
+        self.history_turns = None;
+        for event in events.iter().filter(|event| event.seq > seen) {
+            self.host.observer.event(&self.state, event);
+        }
+        Ok(())
+    }
+
+    /// The whole conversation, ancestors first. Finished turns are kept from call to call.
+    pub async fn history(&mut self) -> Result<&[Entry], HostError> {
+        let turns = match self.history_turns {
+            Some(turns) => turns,
+            None => {
+                self.history = ancestors(&self.host, &self.state).await?;
+                self.history.extend(self.state.messages.iter().cloned().map(Entry::plain));
+                0
+            }
+        };
+        self.history.extend(self.state.entries_of_turns(turns));
+        self.history_turns = Some(self.state.turns.len());
+        Ok(&self.history)
+    }
+}
+
+/// Messages of the chains that this one carries on.
+async fn ancestors(host: &Host, state: &ChainState) -> Result<Vec<Entry>, HostError> {
+    /// Chains one conversation may span.
+    const CHAINS_MAX: usize = 1000;
+    let mut chains = Vec::new();
+    let mut parent = state.continues.clone();
+    while let Some(id) = parent {
+        if chains.len() == CHAINS_MAX {
+            return Err(HostError::BadCall(format!("the conversation spans more than {CHAINS_MAX} chains")));
+        }
+        let events = host.journal.events(&id, 0).await?;
+        let state = Arc::new(ChainState::fold(id, &events));
+        parent = state.continues.clone();
+        chains.push(state);
+    }
+    Ok(chains.iter().rev().flat_map(|state| state.entries()).collect())
+}

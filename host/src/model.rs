@@ -3,19 +3,29 @@
 //! Adapters know wire formats and nothing of chains. A response is kept twice: as parts, and as the provider's own
 //! message, which goes back unchanged where that provider demands it.
 
-pub mod record;
-pub mod script;
-pub mod twin;
-
-pub use record::record;
-
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-pub use crate::call::AskedCall;
 use crate::call::ToolSpec;
-pub use crate::event::Entry;
 use crate::event::{Usage, Verbatim};
+
+mod frames;
+mod history;
+mod openai;
+mod open;
+mod patience;
+pub mod record;
+mod remote;
+pub mod script;
+#[cfg(test)]
+mod testing;
+pub mod twin;
+
+pub use crate::call::AskedCall;
+pub use crate::event::Entry;
+pub use open::{open, open_with};
+pub use patience::Patience;
+pub use record::record;
 
 /// What the runner needs of a model; `script:` is one of them.
 pub trait Model: Send + Sync {
@@ -52,10 +62,13 @@ pub struct Reply {
 pub enum ModelError {
     #[error("no model is named; give `--model NAME` or set `PAUSEGATE_MODEL`")]
     NotChosen,
-    #[error("`{0}` is not a model that this version knows")]
+    #[error("`{0}` is not a model that this version knows; it knows {known}", known = open::KNOWN)]
     Unknown(String),
     #[error("{variable} is not set; model `{model}` needs it")]
     MissingKey { model: String, variable: &'static str },
+    /// The value may hold a password and is not shown.
+    #[error("{variable} cannot be used: {message}")]
+    BadSetting { variable: &'static str, message: String },
     /// 400, 401, 403, quota: trying again would change nothing.
     #[error("{provider} refused the request ({status}): {message}")]
     Refused { provider: &'static str, status: u16, message: String },
@@ -69,11 +82,20 @@ pub enum ModelError {
     Script { path: String, message: String },
 }
 
+/// Characters of a provider's answer in an error message.
+const EXCERPT_CHARS: usize = 400;
+
 /// Reads `value` as text for an error message, limited.
 pub fn excerpt(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(400) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+    excerpt_text(&value.to_string())
+}
+
+/// One line of `text`, limited, without what could steer a terminal.
+fn excerpt_text(text: &str) -> String {
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(EXCERPT_CHARS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
     }
 }

@@ -9,8 +9,10 @@ use serde_json::Value;
 use crate::call::ToolSpec;
 use crate::event::{Usage, Verbatim};
 
+mod anthropic;
 mod frames;
 mod history;
+mod merge;
 mod openai;
 mod open;
 mod patience;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
+use super::anthropic::{self, Messages};
 use super::openai::Chat;
 use super::patience::Patience;
 use super::remote::{self, Remote, Wire};
@@ -31,17 +32,10 @@ pub fn open_with(name: &str, env: Environment<'_>, patience: Patience) -> Result
     let (family, model) = family(name).ok_or_else(|| ModelError::Unknown(name.to_owned()))?;
     let setting = |variable: &str| env(variable).filter(|value| !value.trim().is_empty());
     let (provider, wire) = family.provider(model);
-    let base = match setting(provider.base_variable) {
-        Some(base) => Url::parse(&(provider.read_base)(base.trim()))
-            .map_err(|error| ModelError::BadSetting { variable: provider.base_variable, message: error.to_string() })?,
-        None => Url::parse(provider.base).expect("the default is an address"),
-    };
-    if !matches!(base.scheme(), "http" | "https") {
-        return Err(ModelError::BadSetting { variable: provider.base_variable, message: "it is no `http` or `https` address".into() });
-    }
-    let own_base = setting(provider.base_variable).is_none();
+    let base = provider.base(setting(provider.base_variable).as_deref())?;
     let key = provider.key_variables.iter().find_map(|variable| setting(variable)).map(|key| key.trim().to_owned());
-    if key.is_none() && own_base && let Some(variable) = provider.key_variables.first() {
+    // A server of one's own may need no key.
+    if key.is_none() && setting(provider.base_variable).is_none() && let Some(variable) = provider.key_variables.first() {
         return Err(ModelError::MissingKey { model: name.to_owned(), variable });
     }
     let mut headers = HeaderMap::new();
@@ -60,6 +54,7 @@ pub fn open_with(name: &str, env: Environment<'_>, patience: Patience) -> Result
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     OpenAiChat,
+    Anthropic,
 }
 
 /// Which provider a name is of, and the provider's name for it.
@@ -68,6 +63,7 @@ fn family(name: &str) -> Option<(Family, &str)> {
     if let Some((prefix, model)) = name.split_once(':') {
         let family = match prefix {
             "openai" | "openai-chat" => OpenAiChat,
+            "anthropic" => Anthropic,
             _ => return None,
         };
         return (!model.is_empty()).then_some((family, model));
@@ -75,6 +71,7 @@ fn family(name: &str) -> Option<(Family, &str)> {
     let digit_after_o = name.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| ('1'..='9').contains(&c)));
     match name {
         _ if name.starts_with("gpt-") || name.starts_with("chatgpt-") || digit_after_o => Some((OpenAiChat, name)),
+        _ if name.starts_with("claude-") => Some((Anthropic, name)),
         _ => None,
     }
 }
@@ -96,11 +93,22 @@ impl Family {
         let model = model.to_owned();
         match self {
             Self::OpenAiChat => (Provider::openai("chat/completions"), Box::new(Chat { model })),
+            Self::Anthropic => (Provider::anthropic(), Box::new(Messages { model })),
         }
     }
 }
 
 impl Provider {
+    fn base(&self, setting: Option<&str>) -> Result<Url, ModelError> {
+        let bad = |message: String| ModelError::BadSetting { variable: self.base_variable, message };
+        let base = setting.map_or_else(|| self.base.to_owned(), |base| (self.read_base)(base.trim()));
+        let base = Url::parse(&base).map_err(|error| bad(error.to_string()))?;
+        match base.scheme() {
+            "http" | "https" => Ok(base),
+            _ => Err(bad("it is no `http` or `https` address".into())),
+        }
+    }
+
     fn openai(path: &str) -> Self {
         Self {
             key_variables: &["OPENAI_API_KEY"],
@@ -111,6 +119,23 @@ impl Provider {
             read_base: str::to_owned,
             path: path.to_owned(),
             headers: HeaderMap::new(),
+        }
+    }
+
+    fn anthropic() -> Self {
+        Self {
+            key_variables: &["ANTHROPIC_API_KEY"],
+            key_header: HeaderName::from_static("x-api-key"),
+            key_prefix: "",
+            base_variable: "ANTHROPIC_BASE_URL",
+            base: "https://api.anthropic.com/v1",
+            // The variable is usual without the version.
+            read_base: |base| match base.trim_end_matches('/') {
+                base if base.ends_with("/v1") => base.to_owned(),
+                base => format!("{base}/v1"),
+            },
+            path: "messages".to_owned(),
+            headers: [(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(anthropic::VERSION))].into_iter().collect(),
         }
     }
 }
@@ -124,4 +149,61 @@ fn extend(mut base: Url, path: &str) -> Url {
         base.query_pairs_mut().extend_pairs(url::form_urlencoded::parse(query.as_bytes()));
     }
     base
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, env: &[(&str, &str)]) -> Result<String, String> {
+        let env = |variable: &str| env.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned());
+        open(name, &env).map(|model| model.name().to_owned()).map_err(|error| error.to_string())
+    }
+
+    fn address(name: &str, base: &str) -> String {
+        let (family, model) = family(name).unwrap();
+        let (provider, _) = family.provider(model);
+        extend(provider.base((!base.is_empty()).then_some(base)).unwrap(), &provider.path).to_string()
+    }
+
+    #[test]
+    fn a_name_finds_its_provider() {
+        for name in ["gpt-5", "openai:gpt-5", "openai-chat:o3", "o3-mini", "chatgpt-4o-latest", "openai:ft:gpt-5:me"] {
+            assert_eq!(check(name, &[("OPENAI_API_KEY", "k")]), Ok(name.into()));
+        }
+        for name in ["claude-x", "anthropic:x"] {
+            assert_eq!(check(name, &[("ANTHROPIC_API_KEY", "k")]), Ok(name.into()));
+        }
+        for name in ["", "gtp-5", "omega", "o", "openai:", "nobody:x", "scr:x"] {
+            assert_eq!(check(name, &[]), Err(format!("`{name}` is not a model that this version knows; it knows {KNOWN}")));
+        }
+    }
+
+    #[test]
+    fn a_missing_key_is_named_and_a_server_of_ones_own_needs_none() {
+        assert_eq!(check("gpt-5", &[("OPENAI_API_KEY", " ")]), Err("OPENAI_API_KEY is not set; model `gpt-5` needs it".into()));
+        assert_eq!(check("claude-x", &[]), Err("ANTHROPIC_API_KEY is not set; model `claude-x` needs it".into()));
+        assert_eq!(check("gpt-5", &[("OPENAI_BASE_URL", "http://localhost:1/v1")]), Ok("gpt-5".into()));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_setting_is_said_without_its_value() {
+        assert_eq!(
+            check("gpt-5", &[("OPENAI_BASE_URL", "user:secret@host")]),
+            Err("OPENAI_BASE_URL cannot be used: it is no `http` or `https` address".into())
+        );
+        assert_eq!(
+            check("gpt-5", &[("OPENAI_API_KEY", "se\ncret")]),
+            Err("OPENAI_API_KEY cannot be used: it holds characters that no key has".into())
+        );
+    }
+
+    #[test]
+    fn the_path_stands_behind_the_base() {
+        assert_eq!(address("gpt-5", ""), "https://api.openai.com/v1/chat/completions");
+        assert_eq!(address("gpt-5", "http://h:1/openai/?v=2"), "http://h:1/openai/chat/completions?v=2");
+        assert_eq!(address("claude-x", ""), "https://api.anthropic.com/v1/messages");
+        assert_eq!(address("claude-x", "http://h:1"), "http://h:1/v1/messages");
+        assert_eq!(address("claude-x", "http://h:1/v1/"), "http://h:1/v1/messages");
+    }
 }

@@ -7,7 +7,6 @@ use super::remote::{Reading, Wire};
 use super::{Entry, Request};
 use crate::call::ToolSpec;
 
-mod merge;
 mod stream;
 
 pub const FORMAT: &str = "openai-chat";

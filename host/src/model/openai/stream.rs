@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::FORMAT;
-use super::merge::merge;
 use crate::event::{Usage, Verbatim};
+use crate::model::merge::merge;
 use crate::model::remote::{CALLS_MAX, Fault, Reading, Stage};
 use crate::model::{AskedCall, Reply, excerpt, patience};
 

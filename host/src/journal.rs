@@ -13,6 +13,12 @@ use crate::event::Stamped;
 use crate::pause::{Pause, PauseId, PauseStatus};
 use crate::state::ChainState;
 
+mod projection;
+pub mod record;
+pub mod sqlite;
+
+pub use sqlite::SqliteJournal;
+
 /// Events to write with the state they lead to.
 pub struct Append<'a> {
     pub chain: &'a ChainId,
@@ -35,7 +41,8 @@ pub trait Journal: Send + Sync {
     /// The last sequence number of a chain: a cheap look whether something was decided meanwhile.
     fn head(&self, chain: &ChainId) -> BoxFuture<'_, Result<Seq, JournalError>>;
 
-    /// Takes the chain for this process: a new epoch, and a lock that dies with the process.
+    /// Takes the chain for this process: a new epoch, and a lock that dies with the process. A chain without events
+    /// can be taken too, so that its first event is written under a hold; it shows in no list until then.
     fn take(&self, chain: &ChainId) -> BoxFuture<'_, Result<Hold, JournalError>>;
 
     /// Full id of the one chain whose id starts with `prefix`.

@@ -1,0 +1,247 @@
+//! The journal in one SQLite file, shared by all processes of a machine.
+//!
+//! One thread writes ([`writer`]), a few connections read beside it, and a lock file per chain says who holds it.
+//! Reads create nothing and do not start the writer. Several processes may write: SQLite lets one at a time.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rusqlite::Connection;
+use tokio::sync::{OnceCell, Semaphore, mpsc, oneshot};
+
+use self::lock::Lock;
+use self::schema::Place;
+use self::write::Entry;
+use self::writer::{Order, Writer};
+use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
+use crate::chain::{ChainId, Epoch, Seq};
+use crate::clock::Clock;
+use crate::event::Stamped;
+use crate::pause::PauseId;
+
+mod fault;
+mod lock;
+mod read;
+mod rebuild;
+mod schema;
+mod write;
+mod writer;
+
+pub use rebuild::Rebuilt;
+
+/// Connections that read at the same time; more would only wait for the processor.
+const READERS_MAX: usize = 4;
+/// Of a chain's id as a file name.
+const ID_BYTES_MAX: usize = 128;
+
+pub struct SqliteJournal {
+    clock: Clock,
+    place: Place,
+    readers: Arc<Readers>,
+    /// Started by the first write.
+    writer: OnceCell<Writer>,
+}
+
+impl SqliteJournal {
+    /// Opens the journal at `path`, and makes what is missing: folder, file and tables.
+    pub fn open(path: &Path, clock: Clock) -> Result<Self, JournalError> {
+        Self::open_place(Place::new(path), clock)
+    }
+
+    /// For commands that read: creates nothing. While there is no file, lists are empty and ids unknown; the first
+    /// write makes what is missing.
+    pub fn open_existing(path: &Path, clock: Clock) -> Result<Self, JournalError> {
+        let place = Place::new(path);
+        let idle = place.open_existing()?.into_iter().collect();
+        Ok(Self::new(place, clock, idle))
+    }
+
+    /// Writes `chain`, `call` and `pause` anew from the events. Holders and epochs stay.
+    pub async fn rebuild_projections(&self) -> Result<Rebuilt, JournalError> {
+        let place = self.place.clone();
+        blocking(&self.place, move || rebuild::rebuild(&mut place.open()?).map_err(|error| fault::sqlite(&place.path, &error))).await
+    }
+
+    /// Whether the projections are the fold of the events: one line for each chain where they are not.
+    pub async fn projection_differences(&self) -> Result<Vec<String>, JournalError> {
+        self.read(Vec::new(), rebuild::differences).await
+    }
+
+    fn open_place(place: Place, clock: Clock) -> Result<Self, JournalError> {
+        let connection = place.open()?;
+        Ok(Self::new(place, clock, vec![connection]))
+    }
+
+    fn new(place: Place, clock: Clock, idle: Vec<Connection>) -> Self {
+        let readers = Readers { place: place.clone(), idle: Mutex::new(idle), permits: Semaphore::new(READERS_MAX) };
+        Self { clock, place, readers: Arc::new(readers), writer: OnceCell::new() }
+    }
+
+    async fn order<T>(&self, order: impl FnOnce(oneshot::Sender<Result<T, JournalError>>) -> Order) -> Result<T, JournalError> {
+        let stopped = |()| fault::away(&self.place.path, "its writer has stopped");
+        let (reply, answer) = oneshot::channel();
+        self.orders().await?.send(order(reply)).await.map_err(|_| stopped(()))?;
+        answer.await.map_err(|_| stopped(()))?
+    }
+
+    async fn orders(&self) -> Result<&mpsc::Sender<Order>, JournalError> {
+        let start = || async {
+            let place = self.place.clone();
+            blocking(&self.place, move || place.open().and_then(|connection| Writer::start(place, connection))).await
+        };
+        self.writer.get_or_try_init(start).await.map(Writer::orders)
+    }
+
+    /// Runs `query` off the async threads; `absent` where there is no journal yet.
+    async fn read<T: Send + 'static>(
+        &self,
+        absent: T,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let readers = self.readers.clone();
+        let _permit = self.readers.permits.acquire().await.expect("never closed");
+        blocking(&self.place, move || readers.run(absent, query)).await
+    }
+
+    /// `None` for an id that the host never makes: it names a file.
+    fn lock_path(&self, chain: &ChainId) -> Option<PathBuf> {
+        lock_path(&self.place.path, chain)
+    }
+
+    fn probe(&self) -> impl Fn(&ChainId) -> bool + Send + 'static {
+        let journal = self.place.path.clone();
+        move |chain| lock_path(&journal, chain).is_some_and(|path| lock::is_held(&path))
+    }
+}
+
+impl Journal for SqliteJournal {
+    fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        let after = append.after;
+        let entry = (!append.events.is_empty()).then(|| Box::new(Entry::of(&append)));
+        async move {
+            match entry {
+                Some(entry) => self.order(|reply| Order::Append(entry, reply)).await,
+                None => Ok(after),
+            }
+        }
+        .boxed()
+    }
+
+    fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>> {
+        let chain = chain.clone();
+        let absent = Ok(Vec::new());
+        let query = move |connection: &Connection| Ok(read::stamped(&chain, &read::records(connection, &chain, after)?));
+        async move { self.read(absent, query).await? }.boxed()
+    }
+
+    fn head(&self, chain: &ChainId) -> BoxFuture<'_, Result<Seq, JournalError>> {
+        let chain = chain.clone();
+        self.read(0, move |connection| read::head(connection, &chain)).boxed()
+    }
+
+    fn take(&self, chain: &ChainId) -> BoxFuture<'_, Result<Hold, JournalError>> {
+        let chain = chain.clone();
+        async move {
+            let unknown = || JournalError::Unknown { what: "chain", prefix: chain.0.clone() };
+            let path = self.lock_path(&chain).ok_or_else(unknown)?;
+            let locked = move || Lock::take(&path).map_err(|error| fault::io(&path, &error));
+            let Some(lock) = blocking(&self.place, locked).await? else {
+                let row = chain.clone();
+                let holder = self.read(None, move |connection| read::holder(connection, &row)).await?;
+                return Err(JournalError::Held { chain, holder: holder.unwrap_or_else(|| "another process".to_owned()) });
+            };
+            let holder = lock::holder(self.clock.now());
+            let epoch = self.order(|reply| Order::Take { chain: chain.clone(), holder, reply }).await?;
+            let orders = self.orders().await?.downgrade();
+            Ok(Hold { epoch, lock: Box::new(Holder { chain, epoch, orders, _lock: lock }) })
+        }
+        .boxed()
+    }
+
+    fn find_chain(&self, prefix: &str) -> BoxFuture<'_, Result<ChainId, JournalError>> {
+        let prefix = prefix.to_owned();
+        let absent = Err(JournalError::Unknown { what: "chain", prefix: prefix.clone() });
+        async move { self.read(absent, move |connection| read::find_chain(connection, &prefix)).await? }.boxed()
+    }
+
+    fn find_pause(&self, prefix: &str) -> BoxFuture<'_, Result<(ChainId, PauseId), JournalError>> {
+        let prefix = prefix.to_owned();
+        let absent = Err(JournalError::Unknown { what: "pause", prefix: prefix.clone() });
+        async move { self.read(absent, move |connection| read::find_pause(connection, &prefix)).await? }.boxed()
+    }
+
+    fn chains(&self, limit: u32) -> BoxFuture<'_, Result<Vec<ChainRow>, JournalError>> {
+        let is_held = self.probe();
+        self.read(Vec::new(), move |connection| read::chains(connection, limit, is_held)).boxed()
+    }
+
+    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>> {
+        let is_held = self.probe();
+        self.read(Vec::new(), move |connection| read::pending(connection, is_held)).boxed()
+    }
+
+    fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>> {
+        self.read(None, read::newest_chain).boxed()
+    }
+}
+
+/// Inside a [`Hold`]: lets go of the lock, and clears the row's holder as far as the writer still listens.
+struct Holder {
+    chain: ChainId,
+    epoch: Epoch,
+    orders: mpsc::WeakSender<Order>,
+    _lock: Lock,
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        if let Some(orders) = self.orders.upgrade() {
+            let _ = orders.try_send(Order::Release { chain: self.chain.clone(), epoch: self.epoch });
+        }
+    }
+}
+
+struct Readers {
+    place: Place,
+    idle: Mutex<Vec<Connection>>,
+    permits: Semaphore,
+}
+
+impl Readers {
+    fn run<T>(&self, absent: T, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
+        let idle = self.idle.lock().expect("no panic under this lock").pop();
+        let Some(connection) = idle.map_or_else(|| self.place.open_existing(), |connection| Ok(Some(connection)))? else {
+            return Ok(absent);
+        };
+        let found = query(&connection).map_err(|error| fault::sqlite(&self.place.path, &error))?;
+        self.idle.lock().expect("no panic under this lock").push(connection);
+        Ok(found)
+    }
+}
+
+fn lock_path(journal: &Path, chain: &ChainId) -> Option<PathBuf> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if chain.0.is_empty() || chain.0.len() > ID_BYTES_MAX || !chain.0.bytes().all(is_plain) {
+        return None;
+    }
+    let mut folder = journal.as_os_str().to_owned();
+    folder.push(".locks");
+    Some(PathBuf::from(folder).join(&chain.0))
+}
+
+async fn blocking<T: Send + 'static>(
+    place: &Place,
+    work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
+) -> Result<T, JournalError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(fault::away(&place.path, "the program is ending")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

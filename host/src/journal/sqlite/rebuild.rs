@@ -1,0 +1,85 @@
+//! Projections against the events they are a fold of: compared, or written anew.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::read;
+use super::write::{self, Position};
+use crate::chain::ChainId;
+use crate::journal::JournalError;
+use crate::journal::projection::Projection;
+use crate::journal::record::{Hash, Record};
+use crate::state::ChainState;
+
+/// What [`super::SqliteJournal::rebuild_projections`] did.
+#[derive(Debug, Default)]
+pub struct Rebuilt {
+    pub chains: usize,
+    /// Chains with an event that cannot be read; their rows stay as they were.
+    pub unreadable: Vec<JournalError>,
+}
+
+/// One transaction over all chains, one chain in memory at a time.
+pub fn rebuild(connection: &mut Connection) -> rusqlite::Result<Rebuilt> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut rebuilt = Rebuilt::default();
+    for chain in chains(&transaction)? {
+        let records = read::records(&transaction, &chain, 0)?;
+        match fold(&chain, &records) {
+            Ok(state) => {
+                transaction.execute("DELETE FROM call WHERE chain = ?1", [&chain.0])?;
+                transaction.execute("DELETE FROM pause WHERE chain = ?1", [&chain.0])?;
+                let rows = Projection::all(&state);
+                write::write_chain(&transaction, &rows.chain, &position(&transaction, &chain, &records)?)?;
+                write::write_rows(&transaction, &rows)?;
+                rebuilt.chains += 1;
+            }
+            Err(error) => rebuilt.unreadable.push(error),
+        }
+    }
+    transaction.commit()?;
+    Ok(rebuilt)
+}
+
+/// One line for each chain whose rows are not the fold of its events.
+pub fn differences(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut differences = Vec::new();
+    for chain in chains(connection)? {
+        let records = read::records(connection, &chain, 0)?;
+        match fold(&chain, &records) {
+            Ok(state) => {
+                let (folded, stored) = (Some(Projection::all(&state)), read::projection(connection, &chain)?);
+                if folded != stored {
+                    differences.push(format!("chain {chain}: events say {folded:?}, tables say {stored:?}"));
+                }
+                let at = Position::read(connection, &chain)?;
+                if (at.head, at.hash) != (state.seq, head_hash(connection, &chain)?) {
+                    differences.push(format!("chain {chain}: its row does not name its last event"));
+                }
+            }
+            Err(error) => differences.push(error.to_string()),
+        }
+    }
+    Ok(differences)
+}
+
+fn chains(connection: &Connection) -> rusqlite::Result<Vec<ChainId>> {
+    let mut statement = connection.prepare("SELECT DISTINCT chain FROM event ORDER BY chain")?;
+    let rows = statement.query_map([], |row| row.get(0).map(ChainId))?;
+    rows.collect()
+}
+
+fn fold(chain: &ChainId, records: &[Record]) -> Result<ChainState, JournalError> {
+    Ok(ChainState::fold(chain.clone(), &read::stamped(chain, records)?))
+}
+
+/// The epoch is the row's where there is one: a chain may have been taken since its last event.
+fn position(connection: &Connection, chain: &ChainId, records: &[Record]) -> rusqlite::Result<Position> {
+    let written = records.iter().map(|record| record.epoch).max().unwrap_or_default();
+    let epoch = Position::read(connection, chain)?.epoch.max(written);
+    Ok(Position { head: records.last().map_or(0, |record| record.seq), hash: head_hash(connection, chain)?, epoch })
+}
+
+/// As stored, not computed: a rebuild must not make a changed event look right.
+fn head_hash(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Hash> {
+    connection.query_row("SELECT hash FROM event WHERE chain = ?1 ORDER BY seq DESC LIMIT 1", [&chain.0], |row| row.get(0))
+}

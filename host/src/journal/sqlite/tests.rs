@@ -1,0 +1,8 @@
+//! Promises of the SQLite journal, one file per subject.
+
+mod append;
+mod damage;
+mod fold;
+mod hold;
+mod list;
+mod sample;

@@ -1,0 +1,147 @@
+//! Optimistic appends: of two that build on the same event one wins, and each transaction is shared.
+
+use std::sync::Arc;
+
+use super::sample::{Chain, Home, approved, begun, finished, key, opened, said, turn};
+use crate::call::CallStatus;
+use crate::chain::Seq;
+use crate::journal::sqlite::read;
+use crate::journal::{Journal, JournalError};
+
+#[tokio::test]
+async fn what_was_appended_is_read_back_by_another_journal() {
+    let home = Home::new();
+    let mut chain = Chain::started(&home.open(), "ch_1").await;
+    let written = chain.stamp(vec![turn(1, 2), said("„alles“\n\u{0}")]);
+    chain.write(&home.open(), written.iter().map(|stamped| stamped.event.clone()).collect()).await.unwrap();
+
+    let journal = home.open();
+    assert_eq!(journal.head(&chain.id).await.unwrap(), 3);
+    assert_eq!(journal.events(&chain.id, 1).await.unwrap(), written);
+    assert_eq!(journal.events(&chain.id, 3).await.unwrap(), []);
+    let state = crate::state::ChainState::fold(chain.id.clone(), &journal.events(&chain.id, 0).await.unwrap());
+    assert_eq!(state, chain.state);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn s06_of_64_deciders_at_once_one_wins_and_the_others_are_told_the_new_head() {
+    let home = Home::new();
+    let journals = [Arc::new(home.open()), Arc::new(home.open())];
+    let mut chain = Chain::started(&journals[0], "ch_1").await;
+    let head = chain.write(&journals[0], vec![turn(1, 1), opened("pa_1", key(1, 0))]).await.unwrap();
+
+    let decide = |number: usize| {
+        let (journal, mut chain) = (journals[number % 2].clone(), chain.clone());
+        let by = format!("os:p{number}@host");
+        tokio::spawn(async move { chain.write(&journal, vec![approved("pa_1", key(1, 0), &by)]).await.map(|_| by) })
+    };
+    let outcomes = futures_util::future::join_all((0..64).map(decide)).await;
+    let mut winners = Vec::new();
+    for outcome in outcomes {
+        match outcome.unwrap() {
+            Ok(by) => winners.push(by),
+            Err(JournalError::Moved { head: told, .. }) => assert_eq!(told, head + 1),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let events = journals[0].events(&chain.id, head).await.unwrap();
+    let [event] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(winners.len(), 1);
+    assert_eq!(event.event, approved("pa_1", key(1, 0), &winners[0]));
+    assert_eq!(journals[0].projection_differences().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_conflict_does_not_hurt_those_who_share_its_transaction() {
+    let home = Home::new();
+    let journal = Arc::new(home.open());
+    // The database is locked until all are queued, so that they share transactions.
+    let other = home.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let write = |number: usize| {
+        let journal = journal.clone();
+        let mut chain = Chain::new(&format!("ch_{}", number / 2));
+        tokio::spawn(async move { chain.write(&journal, vec![super::sample::started("x"), turn(1, 3)]).await })
+    };
+    let tasks: Vec<_> = (0..40).map(write).collect();
+    tokio::task::yield_now().await;
+    other.execute_batch("COMMIT").unwrap();
+    let outcomes: Vec<_> = futures_util::future::join_all(tasks).await.into_iter().map(Result::unwrap).collect();
+    for pair in outcomes.chunks(2) {
+        assert_eq!(pair.iter().filter(|outcome| matches!(outcome, Ok(2))).count(), 1, "{pair:?}");
+        assert_eq!(pair.iter().filter(|outcome| matches!(outcome, Err(JournalError::Moved { head: 2, .. }))).count(), 1);
+    }
+    assert_eq!(journal.chains(100).await.unwrap().len(), 20);
+    assert_eq!(journal.projection_differences().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_append_writes_all_of_its_events_or_none() {
+    let home = Home::new();
+    let journal = home.open();
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    let mut late = chain.clone();
+    chain.write(&journal, vec![turn(1, 1)]).await.unwrap();
+    let error = late.write(&journal, vec![said("a"), said("b"), said("c")]).await.unwrap_err();
+    assert_eq!(error.to_string(), "chain ch_1 moved on to event 2");
+    assert_eq!(journal.head(&chain.id).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn what_was_queued_is_written_when_the_journal_is_dropped() {
+    let home = Home::new();
+    let journal = home.open();
+    let chain = Chain::started(&journal, "ch_1").await;
+    let events = chain.stamp(vec![said("a")]);
+    let mut state = chain.state.clone();
+    state.apply(&events[0]);
+    let append = crate::journal::Append { chain: &chain.id, after: 1, epoch: None, events: &events, state: &state };
+    // Polled once: it stands in the queue, and nobody waits for the answer.
+    assert!(futures_util::FutureExt::now_or_never(journal.append(append)).is_none());
+    drop(journal);
+    assert_eq!(home.open().head(&chain.id).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn each_event_carries_the_hash_of_the_one_before() {
+    let home = Home::new();
+    let journal = home.open();
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    chain.write(&journal, vec![turn(1, 1), begun(key(1, 0), 1)]).await.unwrap();
+    chain.write(&journal, vec![finished(key(1, 0), CallStatus::Succeeded)]).await.unwrap();
+
+    let sql = home.sql();
+    let mut statement = sql.prepare("SELECT prev_hash, hash FROM event ORDER BY seq").unwrap();
+    let hashes: Vec<([u8; 32], [u8; 32])> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
+    let mut prev = crate::journal::record::NO_HASH;
+    for (record, stored) in read::records(&sql, &chain.id, 0).unwrap().iter().zip(hashes) {
+        let hash = record.hash(&chain.id, &prev);
+        assert_eq!(stored, (prev, hash));
+        prev = hash;
+    }
+}
+
+#[tokio::test]
+async fn s15_storage_grows_with_what_happened() {
+    const CALLS: u32 = 950;
+    let home = Home::new();
+    let journal = home.open();
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    let mut sizes = Vec::new();
+    for number in 1..=CALLS {
+        chain.write(&journal, vec![turn(number, 1), begun(key(number, 0), 1)]).await.unwrap();
+        chain.write(&journal, vec![finished(key(number, 0), CallStatus::Succeeded)]).await.unwrap();
+        if number % (CALLS / 2) == 0 {
+            sizes.push(pages(&home));
+        }
+    }
+    assert_eq!(journal.head(&chain.id).await.unwrap(), Seq::from(CALLS * 3 + 1));
+    let [half, whole] = sizes[..] else { panic!("{sizes:?}") };
+    // Twice the calls take twice the pages, with a fifth to spare; a stored history would take four times as many.
+    assert!(whole * 5 < half * 12, "{half} pages after half of the calls, {whole} after all");
+}
+
+fn pages(home: &Home) -> u32 {
+    home.sql().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap()
+}

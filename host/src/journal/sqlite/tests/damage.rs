@@ -1,0 +1,122 @@
+//! Bad input gets a clear error and loses nothing.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::sample::{Chain, Home, clock, key, opened, said, turn};
+use crate::journal::{Journal, JournalError, SqliteJournal};
+
+fn opening(path: &std::path::Path) -> String {
+    SqliteJournal::open(path, clock()).map(drop).unwrap_err().to_string().replace(&path.display().to_string(), "PATH")
+}
+
+#[test]
+fn a_new_journal_is_its_owners_alone() {
+    let home = Home::new();
+    drop(home.open());
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&home.path()), mode(home.path().parent().unwrap())), (0o600, 0o700));
+}
+
+#[tokio::test]
+async fn a_journal_of_a_newer_version_is_left_as_it_is() {
+    let home = Home::new();
+    Chain::started(&home.open(), "ch_1").await;
+    home.sql().pragma_update(None, "user_version", 7).unwrap();
+    let before = std::fs::read(home.path()).unwrap();
+    let expected = "journal `PATH` is of version 7; this program reads up to version 1";
+    assert_eq!(opening(&home.path()), expected);
+    let read = SqliteJournal::open_existing(&home.path(), clock()).map(drop);
+    assert!(matches!(read, Err(JournalError::Newer { found: 7, known: 1, .. })), "{read:?}");
+    assert_eq!(std::fs::read(home.path()).unwrap(), before);
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_left_as_it_is() {
+    let home = Home::new();
+    std::fs::create_dir(home.path().parent().unwrap()).unwrap();
+    std::fs::write(home.path(), "a letter to my aunt, by far long enough to look like a file of some kind").unwrap();
+    let before = std::fs::read(home.path()).unwrap();
+    assert_eq!(opening(&home.path()), "journal `PATH`: is not a journal: the file is no database (file is not a database)");
+    assert_eq!(std::fs::read(home.path()).unwrap(), before);
+
+    std::fs::remove_file(home.path()).unwrap();
+    home.sql().execute_batch("CREATE TABLE aunt (letter TEXT)").unwrap();
+    let before = std::fs::read(home.path()).unwrap();
+    assert_eq!(opening(&home.path()), "journal `PATH`: is a database of another program, not a journal");
+    assert_eq!(std::fs::read(home.path()).unwrap(), before);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    // A mode would not stop root; a file where a folder should be stops everyone.
+    let home = Home::new();
+    std::fs::write(home.path().parent().unwrap(), "").unwrap();
+    assert_eq!(opening(&home.path()), "journal `PATH`: its folder cannot be made (File exists (os error 17))");
+}
+
+#[tokio::test]
+async fn a_full_disk_loses_nothing_and_the_journal_goes_on() {
+    let home = Home::new();
+    let mut chain = Chain::started(&home.open(), "ch_1").await;
+    let pages: u32 = home.sql().pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    let journal = home.open_hasty(Some(pages + 4));
+
+    let error = chain.write(&journal, vec![turn(1, 1), said(&"x".repeat(100_000))]).await.unwrap_err().to_string();
+    assert!(error.ends_with("the disk is full; nothing of this write was kept (database or disk is full)"), "{error}");
+    assert_eq!(journal.head(&chain.id).await.unwrap(), 1);
+    chain.write(&journal, vec![said("a little fits")]).await.unwrap();
+    assert_eq!(journal.events(&chain.id, 0).await.unwrap().len(), 2);
+    assert_eq!(journal.projection_differences().await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_database_that_others_keep_locked_is_busy_and_goes_on_when_they_are_done() {
+    let home = Home::new();
+    let journal = home.open_hasty(None);
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    let other = home.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let error = chain.write(&journal, vec![said("x")]).await.unwrap_err();
+    assert!(matches!(error, JournalError::Busy { .. }), "{error}");
+    // Reading does not wait for a writer.
+    assert_eq!(journal.head(&chain.id).await.unwrap(), 1);
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(chain.write(&journal, vec![said("x")]).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_read_is_named_and_other_chains_go_on() {
+    let home = Home::new();
+    let journal = home.open();
+    for id in ["ch_1", "ch_2", "ch_3"] {
+        let mut chain = Chain::started(&journal, id).await;
+        chain.write(&journal, vec![turn(1, 1), opened(&id.replace("ch", "pa"), key(1, 0))]).await.unwrap();
+    }
+    home.sql()
+        .execute_batch(
+            "UPDATE event SET kind = 'MoonPhased' WHERE chain = 'ch_1' AND seq = 2;
+             UPDATE event SET payload = '{\"turn\":1,' WHERE chain = 'ch_2' AND seq = 2;",
+        )
+        .unwrap();
+    let reading = async |id: &str| journal.events(&crate::chain::ChainId(id.into()), 0).await.map_err(|error| error.to_string());
+    let error = reading("ch_1").await.unwrap_err();
+    assert!(error.starts_with("event 2 of chain ch_1 cannot be read: `MoonPhased`: unknown variant `MoonPhased`"), "{error}");
+    let error = reading("ch_2").await.unwrap_err();
+    assert!(error.starts_with("event 2 of chain ch_2 cannot be read: `TurnReceived`: "), "{error}");
+    assert_eq!(reading("ch_3").await.unwrap().len(), 3);
+    assert_eq!(journal.chains(10).await.unwrap().len(), 3);
+    assert_eq!(journal.pending().await.unwrap().len(), 3);
+
+    let rebuilt = journal.rebuild_projections().await.unwrap();
+    assert_eq!((rebuilt.chains, rebuilt.unreadable.len()), (1, 2));
+    assert_eq!(journal.pending().await.unwrap().len(), 3);
+}
+
+#[test]
+fn many_may_open_a_new_journal_at_once() {
+    let home = Home::new();
+    std::thread::scope(|scope| {
+        let opening: Vec<_> = (0..8).map(|_| scope.spawn(|| drop(home.open()))).collect();
+        opening.into_iter().for_each(|opening| opening.join().unwrap());
+    });
+}

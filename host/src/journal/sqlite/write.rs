@@ -1,0 +1,169 @@
+//! The statements of one append, one take and one release, inside a transaction that the writer opened.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::call::CallKey;
+use crate::chain::{ChainId, Epoch, Seq};
+use crate::journal::projection::Projection;
+use crate::journal::record::{Hash, NO_HASH, Record};
+use crate::journal::{Append, ChainRow, JournalError};
+use crate::journal::projection::PauseProjection;
+use crate::journal::record::time_text;
+
+/// An append made ready on the caller's side: the writer thread only checks, binds and hashes.
+pub struct Entry {
+    pub chain: ChainId,
+    pub after: Seq,
+    pub epoch: Option<Epoch>,
+    pub records: Vec<Record>,
+    pub rows: Projection,
+    pub is_promise: bool,
+}
+
+/// Refused by what the journal says now, or by SQLite.
+pub enum Refused {
+    Journal(JournalError),
+    Sqlite(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for Refused {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl Entry {
+    pub fn of(append: &Append<'_>) -> Self {
+        for (event, seq) in append.events.iter().zip(append.after + 1..) {
+            assert_eq!(event.seq, seq, "events of an append stand in a row after what they build on");
+        }
+        assert_eq!(append.state.seq, append.after + append.events.len() as Seq, "the state is the one after the events");
+        Self {
+            chain: append.chain.clone(),
+            after: append.after,
+            epoch: append.epoch,
+            records: append.events.iter().map(Record::of).collect(),
+            rows: Projection::touched(append.events, append.state),
+            is_promise: append.events.iter().any(|stamped| stamped.event.is_promise()),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.records.iter().map(|record| record.payload.len()).sum()
+    }
+
+    pub fn write(&self, connection: &Connection) -> Result<Seq, Refused> {
+        let at = Position::read(connection, &self.chain)?;
+        if self.epoch.is_some_and(|epoch| epoch != at.epoch) {
+            return Err(Refused::Journal(JournalError::Fenced { chain: self.chain.clone() }));
+        }
+        if self.after != at.head {
+            return Err(Refused::Journal(JournalError::Moved { chain: self.chain.clone(), head: at.head }));
+        }
+        let mut hash = at.hash;
+        for record in &self.records {
+            hash = write_event(connection, &self.chain, record, &hash)?;
+        }
+        let head = self.after + self.records.len() as Seq;
+        write_chain(connection, &self.rows.chain, &Position { head, hash, ..at })?;
+        write_rows(connection, &self.rows)?;
+        Ok(head)
+    }
+}
+
+/// Where a chain stands: what an append builds on.
+pub struct Position {
+    pub head: Seq,
+    pub hash: Hash,
+    pub epoch: Epoch,
+}
+
+impl Position {
+    pub fn read(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Self> {
+        let mut statement = connection.prepare_cached("SELECT head, head_hash, epoch FROM chain WHERE id = ?1")?;
+        let found = statement.query_row([&chain.0], |row| {
+            Ok(Self { head: unsigned(row.get(0)?), hash: row.get(1)?, epoch: unsigned(row.get(2)?) })
+        });
+        Ok(found.optional()?.unwrap_or(Self { head: 0, hash: NO_HASH, epoch: 0 }))
+    }
+}
+
+fn write_event(connection: &Connection, chain: &ChainId, record: &Record, prev: &Hash) -> rusqlite::Result<Hash> {
+    let hash = record.hash(chain, prev);
+    connection
+        .prepare_cached(
+            "INSERT INTO event (chain, seq, at, kind, payload, epoch, prev_hash, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            chain.0, signed(record.seq), record.at, record.kind, record.payload, signed(record.epoch), prev, hash
+        ])?;
+    Ok(hash)
+}
+
+/// The holder stays as it is: it is not the fold's to say.
+pub fn write_chain(connection: &Connection, row: &ChainRow, at: &Position) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO chain (id, head, head_hash, epoch, status, detail, title, model, turns, calls, open_pauses,
+                 started_by, started_at, updated_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+             ON CONFLICT (id) DO UPDATE SET head = ?2, head_hash = ?3, epoch = ?4, status = ?5, detail = ?6, title = ?7,
+                 model = ?8, turns = ?9, calls = ?10, open_pauses = ?11, started_by = ?12, started_at = ?13, updated_at = ?14",
+        )?
+        .execute(params![
+            row.id.0, signed(at.head), at.hash, signed(at.epoch), row.status.as_str(), row.detail, row.title, row.model,
+            row.turns, row.calls, row.open_pauses, row.started_by.0, time_text(row.started_at), time_text(row.updated_at)
+        ])?;
+    Ok(())
+}
+
+pub fn write_rows(connection: &Connection, rows: &Projection) -> rusqlite::Result<()> {
+    let chain = &rows.chain.id.0;
+    for row in &rows.calls {
+        let CallKey { turn, ordinal } = row.call;
+        connection
+            .prepare_cached(
+                "INSERT INTO call (chain, turn, ordinal, id, tool, status, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 ON CONFLICT (chain, turn, ordinal) DO UPDATE SET id = ?4, tool = ?5, status = ?6, attempts = ?7",
+            )?
+            .execute(params![chain, turn, ordinal, row.id, row.tool, row.status.as_str(), row.attempts])?;
+    }
+    for PauseProjection { row, opened_at, open } in &rows.pauses {
+        connection
+            .prepare_cached(
+                "INSERT INTO pause (id, chain, status, opened_at, open) VALUES (?1, ?2, ?3, ?4, ?5)
+                 ON CONFLICT (id) DO UPDATE SET status = ?3, opened_at = ?4, open = ?5",
+            )?
+            .execute(params![row.id.0, chain, row.status.as_str(), time_text(*opened_at), open])?;
+    }
+    Ok(())
+}
+
+/// A new epoch for a new holder. A chain without events gets a row that no list shows until its first event.
+pub fn take(connection: &Connection, chain: &ChainId, holder: &str) -> rusqlite::Result<Epoch> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO chain (id, head, head_hash, epoch, holder, status, detail, title, turns, calls, open_pauses,
+             started_by, started_at, updated_at)
+         VALUES (?1, 0, ?2, 1, ?3, 'runnable', '', '', 0, 0, 0, '', '', '')
+         ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, holder = ?3
+         RETURNING epoch",
+    )?;
+    statement.query_row(params![chain.0, NO_HASH, holder], |row| row.get(0).map(unsigned))
+}
+
+/// Only what is still ours: whoever took the chain since has another epoch.
+pub fn release(connection: &Connection, chain: &ChainId, epoch: Epoch) -> rusqlite::Result<()> {
+    let ours = params![chain.0, signed(epoch)];
+    connection.prepare_cached("UPDATE chain SET holder = NULL WHERE id = ?1 AND epoch = ?2")?.execute(ours)?;
+    connection.prepare_cached("DELETE FROM chain WHERE id = ?1 AND epoch = ?2 AND head = 0")?.execute(ours)?;
+    Ok(())
+}
+
+/// SQLite's integers are signed. Positions and epochs count single events and takes: they stay far below 2^63.
+pub fn signed(number: u64) -> i64 {
+    i64::try_from(number).expect("a count of events fits")
+}
+
+pub fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}

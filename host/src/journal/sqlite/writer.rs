@@ -1,0 +1,175 @@
+//! The one thread that writes: it takes what is queued into one transaction, so that a commit on a busy disk is shared.
+//!
+//! Each append stands in a savepoint of its own: one that is refused leaves the others alone. A failure of the store
+//! itself undoes the whole transaction, and everyone in it is told; the thread goes on with the next.
+
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::fault;
+use super::schema::Place;
+use super::write::{self, Entry, Refused};
+use crate::chain::{ChainId, Epoch, Seq};
+use crate::journal::JournalError;
+
+/// Orders waiting; whoever comes then waits for room.
+const QUEUE_MAX: usize = 256;
+/// Orders in one transaction: what a crash can undo for those who were not told yet stays small.
+const BATCH_MAX: usize = 64;
+/// Payload bytes after which a transaction takes no more.
+const BATCH_BYTES_MAX: usize = 4 << 20;
+/// Waits of `Place::wait` each for another process's transaction.
+const BEGIN_TRIES: u32 = 2;
+
+pub enum Order {
+    Append(Box<Entry>, oneshot::Sender<Result<Seq, JournalError>>),
+    Take { chain: ChainId, holder: String, reply: oneshot::Sender<Result<Epoch, JournalError>> },
+    /// Best effort: the lock is what counts.
+    Release { chain: ChainId, epoch: Epoch },
+}
+
+/// Ends, with everything that was queued written, when it is dropped.
+pub struct Writer {
+    orders: Option<mpsc::Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub fn start(place: Place, connection: Connection) -> Result<Self, JournalError> {
+        let (orders, queue) = mpsc::channel(QUEUE_MAX);
+        let path = place.path.clone();
+        let run = move || Thread { place, connection, synchronous: None }.run(queue);
+        let thread = std::thread::Builder::new().name("journal".into()).spawn(run).map_err(|error| fault::io(&path, &error))?;
+        Ok(Self { orders: Some(orders), thread: Some(thread) })
+    }
+
+    pub fn orders(&self) -> &mpsc::Sender<Order> {
+        self.orders.as_ref().expect("open until dropped")
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Thread {
+    place: Place,
+    connection: Connection,
+    /// As last set on the connection.
+    synchronous: Option<&'static str>,
+}
+
+impl Thread {
+    fn run(mut self, mut queue: mpsc::Receiver<Order>) {
+        while let Some(first) = queue.blocking_recv() {
+            let mut bytes = first.bytes();
+            let mut batch = vec![first];
+            while batch.len() < BATCH_MAX && bytes < BATCH_BYTES_MAX {
+                let Ok(order) = queue.try_recv() else { break };
+                bytes += order.bytes();
+                batch.push(order);
+            }
+            self.write(batch);
+        }
+    }
+
+    /// Answers go out only after the commit.
+    fn write(&mut self, batch: Vec<Order>) {
+        match self.transaction(&batch) {
+            Ok(outcomes) => batch.into_iter().zip(outcomes).for_each(|(order, outcome)| order.answer(outcome)),
+            Err(error) => {
+                if !self.connection.is_autocommit() {
+                    let _ = self.connection.execute_batch("ROLLBACK");
+                }
+                let path = &self.place.path;
+                for order in batch {
+                    order.answer(Err(fault::sqlite(path, &error)));
+                }
+            }
+        }
+    }
+
+    fn transaction(&mut self, batch: &[Order]) -> rusqlite::Result<Vec<Result<u64, JournalError>>> {
+        self.synchronize(if batch.iter().any(Order::is_promise) { "FULL" } else { "NORMAL" })?;
+        self.begin()?;
+        let outcomes = batch.iter().map(|order| self.one(order)).collect::<Result<_, _>>()?;
+        self.run_cached("COMMIT")?;
+        Ok(outcomes)
+    }
+
+    fn one(&self, order: &Order) -> rusqlite::Result<Result<u64, JournalError>> {
+        self.run_cached("SAVEPOINT one")?;
+        match order.write(&self.connection) {
+            Ok(number) => {
+                self.run_cached("RELEASE one")?;
+                Ok(Ok(number))
+            }
+            Err(Refused::Journal(error)) => {
+                self.run_cached("ROLLBACK TO one")?;
+                self.run_cached("RELEASE one")?;
+                Ok(Err(error))
+            }
+            Err(Refused::Sqlite(error)) => Err(error),
+        }
+    }
+
+    fn begin(&self) -> rusqlite::Result<()> {
+        for tried in 1.. {
+            match self.run_cached("BEGIN IMMEDIATE") {
+                Err(error) if tried < BEGIN_TRIES && fault::is_busy(&error) => {}
+                ended => return ended,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes effect only outside of a transaction. In WAL mode `FULL` is on disk when the commit returns, together
+    /// with all that was committed before it; `NORMAL` may lose the last commits with the power, never their order.
+    fn synchronize(&mut self, level: &'static str) -> rusqlite::Result<()> {
+        if self.synchronous != Some(level) {
+            self.connection.pragma_update(None, "synchronous", level)?;
+            self.synchronous = Some(level);
+        }
+        Ok(())
+    }
+
+    fn run_cached(&self, sql: &str) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute([]).map(drop)
+    }
+}
+
+impl Order {
+    fn write(&self, connection: &Connection) -> Result<u64, Refused> {
+        match self {
+            Self::Append(entry, _) => entry.write(connection),
+            Self::Take { chain, holder, .. } => Ok(write::take(connection, chain, holder)?),
+            Self::Release { chain, epoch } => Ok(write::release(connection, chain, *epoch).map(|()| *epoch)?),
+        }
+    }
+
+    /// Nobody left to hear it is no failure: what was written stays written.
+    fn answer(self, outcome: Result<u64, JournalError>) {
+        match self {
+            Self::Append(_, reply) | Self::Take { reply, .. } => drop(reply.send(outcome)),
+            Self::Release { .. } => {}
+        }
+    }
+
+    fn is_promise(&self) -> bool {
+        matches!(self, Self::Append(entry, _) if entry.is_promise)
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Append(entry, _) => entry.bytes(),
+            _ => 0,
+        }
+    }
+}

@@ -15,6 +15,33 @@ use crate::capability::{Held, Limits, Refusal, Uses};
 use crate::digest::Digest;
 use crate::pause::Ask;
 
+mod attempt;
+mod bindings;
+mod cache;
+mod catalog;
+mod console;
+mod contract;
+mod engine;
+mod fs;
+mod host;
+mod http;
+mod keyvalue;
+mod ledger;
+mod lift;
+mod limits;
+mod load;
+mod meter;
+mod names;
+mod net;
+mod state;
+mod text;
+mod trap;
+
+pub use catalog::Want;
+pub use host::{PluginConfig, PluginsError, WasmPlugins};
+pub use load::{LoadProgress, LoadStage, OnProgress};
+pub use net::{Resolve, SystemResolver};
+
 /// What the runner needs of plugins; tests have a twin of it.
 pub trait Plugins: Send + Sync {
     /// All tools of all loaded plugins, by name.

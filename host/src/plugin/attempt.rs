@@ -1,0 +1,181 @@
+//! One attempt of one call: a fresh instance with what it holds, ended by its result, a limit or a cancel.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use tokio::sync::Semaphore;
+use wasmtime::{Engine, Store};
+
+use super::bindings::{PluginKeyvaluePre, types};
+use super::console::Console;
+use super::engine::Ticker;
+use super::ledger::Ledger;
+use super::limits::{self, Stop, Watch};
+use super::meter::metered;
+use super::net::Net;
+use super::state::State;
+use super::{lift, trap};
+use crate::call::schema::Schema;
+use crate::call::{Effects, Failure, ToolResult, kind};
+use crate::capability::{Access, Held, Limits, is_safe};
+use crate::pause::Ask;
+use crate::plugin::{Answer, Attempt, AttemptOutcome, Ended};
+
+/// What every attempt needs of the host.
+pub struct Bench {
+    pub engine: Engine,
+    pub ticker: Ticker,
+    /// One permit per instance slot.
+    pub slots: Semaphore,
+    pub net: Arc<Net>,
+}
+
+/// What an attempt needs of its plugin.
+pub struct Target<'a> {
+    pub pre: &'a PluginKeyvaluePre<State>,
+    /// One permit per call of this plugin at the same time.
+    pub turns: &'a Semaphore,
+    pub output_schema: Option<&'a Schema>,
+}
+
+pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> AttemptOutcome {
+    let ledger = Arc::new(Ledger::new(&attempt.plugin));
+    let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone()));
+    let watch = Watch::start(&attempt.limits, attempt.cancel.clone());
+    let held = narrowed(attempt.held, attempt.effects);
+    let state = State::new(held, &attempt.limits, watch.clone(), Arc::clone(&console), Arc::clone(&ledger), Arc::clone(&bench.net));
+    let limits = attempt.limits;
+    let output_bytes = limits.output_bytes;
+    let call = record(CallParts {
+        id: attempt.call_id,
+        tool: attempt.tool,
+        arguments: attempt.arguments,
+        attempt: attempt.attempt,
+        idempotency_key: attempt.idempotency_key,
+        approved: attempt.approved,
+        answers: attempt.answers,
+        state: attempt.state,
+        time_left_ms: u32::try_from(limits.time.as_millis()).unwrap_or(u32::MAX),
+    });
+    let work = async {
+        let _turn = target.turns.acquire().await;
+        with_instance(bench, target.pre, state, &limits, async |plugin, store| {
+            plugin.pausegate_plugin_tools().call_call_tool(store, &call).await
+        })
+        .await
+    };
+    let ended = match watched(&watch, work).await {
+        Ok(outcome) => lift::ended(outcome, target.output_schema, output_bytes),
+        Err(failure) => Ended::Result(ToolResult::Failure(failure)),
+    };
+    console.finish();
+    AttemptOutcome { ended, uses: ledger.uses(), refusals: ledger.refusals() }
+}
+
+/// What a plugin says it offers: run under limits, with nothing held.
+pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &str, limits: &Limits) -> Result<types::Catalog, Failure> {
+    let console = Arc::new(Console::new(String::new(), None));
+    let watch = Watch::start(limits, tokio_util::sync::CancellationToken::new());
+    let ledger = Arc::new(Ledger::new(plugin));
+    let state = State::new(Held::default(), limits, watch.clone(), console, ledger, Arc::clone(&bench.net));
+    let work = with_instance(bench, pre, state, limits, async |plugin, store| {
+        plugin.pausegate_plugin_tools().call_list_tools(store).await
+    });
+    watched(&watch, work).await?.map_err(lift::failure)
+}
+
+type Instance = super::bindings::PluginKeyvalue;
+
+/// A fresh store and instance for `call`; both are gone when it ends, whatever its end.
+async fn with_instance<R>(
+    bench: &Bench,
+    pre: &PluginKeyvaluePre<State>,
+    state: State,
+    limits: &Limits,
+    call: impl AsyncFnOnce(&Instance, &mut Store<State>) -> wasmtime::Result<R>,
+) -> Result<R, Failure> {
+    let _slot = bench.slots.acquire().await;
+    let _running = bench.ticker.running();
+    let mut store = Store::new(&bench.engine, state);
+    limits::install(&mut store, limits);
+    let called = async {
+        let plugin = pre.instantiate_async(&mut store).await?;
+        call(&plugin, &mut store).await
+    };
+    called.await.map_err(|error| trap::failure(&error, store.data()))
+}
+
+/// Ends `work` at a cancel or its deadline, also while it waits in a host call; a panic of ours ends this call only.
+async fn watched<R>(watch: &Watch, work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
+    let work = AssertUnwindSafe(metered(Arc::clone(&watch.meter), work)).catch_unwind();
+    tokio::select! {
+        biased;
+        () = watch.cancel.cancelled() => Err(Stop::Cancelled.failure()),
+        ended = work => ended.unwrap_or_else(|_| Err(Failure::new(kind::TRAPPED, "the host failed while it ran the plugin; this is a bug of the host"))),
+        () = tokio::time::sleep_until(watch.deadline.into()) => Err(Stop::OutOfTime(watch.time).failure()),
+    }
+}
+
+/// A plugin is held to its word: `read-only` reads.
+fn narrowed(mut held: Held, effects: Effects) -> Held {
+    if effects == Effects::ReadOnly {
+        for line in &mut held.fs {
+            line.access = line.access.min(Access::Read);
+        }
+        for line in &mut held.http {
+            line.methods.retain(|method| is_safe(method));
+        }
+    }
+    held
+}
+
+struct CallParts {
+    id: String,
+    tool: String,
+    arguments: String,
+    attempt: u32,
+    idempotency_key: String,
+    approved: bool,
+    answers: Vec<Answer>,
+    state: Option<Vec<u8>>,
+    time_left_ms: u32,
+}
+
+fn record(parts: CallParts) -> types::Call {
+    types::Call {
+        id: parts.id,
+        tool: parts.tool,
+        arguments: parts.arguments,
+        attempt: parts.attempt,
+        idempotency_key: parts.idempotency_key,
+        time_left_ms: parts.time_left_ms,
+        approved: parts.approved,
+        answers: parts.answers.into_iter().map(answer).collect(),
+        state: parts.state,
+        meta: Vec::new(),
+    }
+}
+
+fn answer(answer: Answer) -> types::Answer {
+    types::Answer {
+        key: answer.key,
+        asked: ask(answer.asked),
+        value: answer.value.to_string(),
+        note: answer.note,
+        context: answer.context.map(|context| context.to_string()),
+        meta: Vec::new(),
+    }
+}
+
+fn ask(ask: Ask) -> types::Ask {
+    match ask {
+        Ask::Approval => types::Ask::Approval,
+        Ask::Text => types::Ask::Text,
+        Ask::Choice { options } => {
+            types::Ask::Choice(options.into_iter().map(|option| types::Choice { value: option.value, label: option.label }).collect())
+        }
+        Ask::Form { schema } => types::Ask::Form(schema.to_string()),
+        Ask::Other { kind, schema } => types::Ask::Other(types::Question { kind, schema: schema.to_string() }),
+    }
+}

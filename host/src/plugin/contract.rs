@@ -1,0 +1,110 @@
+//! Which plugin contract a file was built for, read from its declared exports before anything is compiled.
+
+use wasmparser::{Encoding, Parser, Payload};
+
+/// What this host accepts; later 0.1.x only add.
+pub const ACCEPTED: &str = "pausegate:plugin/tools@0.1";
+const PREFIX: &str = "pausegate:plugin/";
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotAPlugin {
+    #[error("the file is empty")]
+    Empty,
+    #[error("not a WebAssembly file")]
+    NotWasm,
+    #[error("a core WebAssembly module, not a component; build it for `wasm32-wasip2` or wrap it with `wasm-tools component new`")]
+    CoreModule,
+    #[error("the file is cut off or damaged: {0}")]
+    Damaged(String),
+    #[error("built for {found}, this host accepts {ACCEPTED}.x; rebuild it with a matching SDK")]
+    OtherContract { found: String },
+    #[error("no plugin: a component that exports {found}; a plugin exports {ACCEPTED}.x")]
+    NoContract { found: String },
+}
+
+/// Whether the bytes are a whole component that exports the contract.
+pub fn check(bytes: &[u8]) -> Result<(), NotAPlugin> {
+    match bytes {
+        [] => return Err(NotAPlugin::Empty),
+        [b'\0', b'a', b's', b'm', ..] => {}
+        _ if b"\0asm".starts_with(bytes) => return Err(NotAPlugin::Damaged("it ends inside the first four bytes".to_owned())),
+        _ => return Err(NotAPlugin::NotWasm),
+    }
+    let exports = exports(bytes)?;
+    let tools: Vec<_> = exports.iter().filter(|name| name.starts_with("pausegate:plugin/tools@")).collect();
+    if tools.iter().any(|name| accepts(name)) {
+        return Ok(());
+    }
+    let ours: Vec<_> = exports.iter().filter(|name| name.starts_with(PREFIX)).map(String::as_str).collect();
+    if ours.is_empty() {
+        let found = if exports.is_empty() { "nothing".to_owned() } else { exports.join(", ") };
+        return Err(NotAPlugin::NoContract { found: super::text::cut(&found, 200).into_owned() });
+    }
+    Err(NotAPlugin::OtherContract { found: super::text::cut(&ours.join(", "), 200).into_owned() })
+}
+
+fn accepts(name: &str) -> bool {
+    name.strip_prefix(ACCEPTED).is_some_and(|patch| patch.strip_prefix('.').is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit())))
+}
+
+/// Names that the outermost component exports.
+fn exports(bytes: &[u8]) -> Result<Vec<String>, NotAPlugin> {
+    let damaged = |error: wasmparser::BinaryReaderError| NotAPlugin::Damaged(error.to_string());
+    let mut depth = 0_usize;
+    let mut names = Vec::new();
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload.map_err(damaged)? {
+            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(NotAPlugin::CoreModule),
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth -= 1,
+            Payload::ComponentExportSection(section) if depth == 1 => {
+                for export in section {
+                    names.push(export.map_err(damaged)?.name.name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn component(exports: &[&str]) -> Vec<u8> {
+        let exports: String = exports.iter().map(|name| format!("(export \"{name}\" (instance $i))")).collect();
+        wat::parse_str(format!("(component (instance $i) {exports})")).unwrap()
+    }
+
+    #[test]
+    fn w48_the_contract_is_told_apart_before_anything_runs() {
+        let told = |exports: &[&str]| check(&component(exports)).map_err(|error| error.to_string());
+        assert_eq!(told(&["pausegate:plugin/tools@0.1.0"]), Ok(()));
+        assert_eq!(told(&["extra:thing/x@1.0.0", "pausegate:plugin/tools@0.1.7"]), Ok(()));
+        for version in ["0.0.1", "0.2.0", "1.0.0", "0.10.0"] {
+            let error = told(&[&format!("pausegate:plugin/tools@{version}")]).unwrap_err();
+            assert_eq!(
+                error,
+                format!("built for pausegate:plugin/tools@{version}, this host accepts pausegate:plugin/tools@0.1.x; rebuild it with a matching SDK")
+            );
+        }
+        assert_eq!(
+            told(&["wasi:cli/run@0.2.3"]).unwrap_err(),
+            "no plugin: a component that exports wasi:cli/run@0.2.3; a plugin exports pausegate:plugin/tools@0.1.x"
+        );
+        assert!(told(&[]).unwrap_err().contains("exports nothing"));
+    }
+
+    #[test]
+    fn w51_a_half_written_file_is_named_as_such() {
+        let whole = component(&["pausegate:plugin/tools@0.1.0"]);
+        assert_eq!(check(&whole), Ok(()));
+        for cut in [1, 3, 6, 12, whole.len() - 1] {
+            assert!(matches!(check(&whole[..cut]), Err(NotAPlugin::Damaged(_) | NotAPlugin::NoContract { .. })), "{cut}");
+        }
+        assert_eq!(check(b""), Err(NotAPlugin::Empty));
+        assert_eq!(check(b"#!/bin/sh"), Err(NotAPlugin::NotWasm));
+        assert_eq!(check(&wat::parse_str("(module)").unwrap()), Err(NotAPlugin::CoreModule));
+    }
+}

@@ -1,0 +1,111 @@
+//! Opening an entry: what the flags ask for is what must be held.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
+use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
+use wasmtime_wasi::{FsPerms, OpenMode, filesystem};
+
+use super::node::{Node, OpenFile};
+use super::walk::{Folder, Last};
+use super::{Code, Lines, Need, code, walk};
+
+/// What a guest asks to open.
+pub struct Ask {
+    pub path: String,
+    pub follow: PathFlags,
+    pub open: OpenFlags,
+    pub flags: DescriptorFlags,
+}
+
+impl Ask {
+    fn changes(&self) -> bool {
+        self.open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) || self.flags.contains(DescriptorFlags::WRITE)
+    }
+
+    fn creates(&self) -> bool {
+        self.open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+    }
+
+    fn last(&self) -> Last {
+        // An exclusive create never follows a symlink.
+        if self.follow.contains(PathFlags::SYMLINK_FOLLOW) && !self.open.contains(OpenFlags::EXCLUSIVE) { Last::Follow } else { Last::Entry }
+    }
+}
+
+impl Lines {
+    pub(super) fn open(&self, node: &Node, ask: &Ask) -> Result<Node, Code> {
+        let sync = DescriptorFlags::FILE_INTEGRITY_SYNC | DescriptorFlags::DATA_INTEGRITY_SYNC | DescriptorFlags::REQUESTED_WRITE_SYNC;
+        if ask.flags.intersects(sync) {
+            return Err(Code::Unsupported);
+        }
+        if ask.open.contains(OpenFlags::DIRECTORY) && ask.creates() {
+            return Err(Code::Invalid);
+        }
+        // A folder on the way to an exact entry may be opened to pass through, so a look is asked for first.
+        let need = if ask.changes() { Need::Write } else { Need::Look };
+        let (mount, entry) = self.enter(node, &ask.path, ask.last(), need)?;
+        let reading = need == Need::Write || self.permits(mount, Need::Read, &entry.path, entry.followed);
+        let mut flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        if !reading {
+            flags |= OFlags::PATH;
+        } else if ask.changes() {
+            flags |= if ask.flags.contains(DescriptorFlags::READ) || !ask.flags.contains(DescriptorFlags::WRITE) { OFlags::RDWR } else { OFlags::WRONLY };
+        }
+        if reading {
+            // Opening a pipe must not wait for its other end.
+            flags |= OFlags::NONBLOCK | OFlags::NOCTTY;
+        }
+        for (asked, flag) in [(OpenFlags::CREATE, OFlags::CREATE), (OpenFlags::EXCLUSIVE, OFlags::EXCL), (OpenFlags::TRUNCATE, OFlags::TRUNC)] {
+            if ask.open.contains(asked) {
+                flags |= flag;
+            }
+        }
+        if ask.open.contains(OpenFlags::DIRECTORY) || (entry.must_be_folder && !ask.creates()) {
+            flags |= OFlags::DIRECTORY;
+        } else if entry.must_be_folder {
+            return Err(Code::IsDirectory);
+        }
+        let opened = self.counted(ask.creates(), || openat(&entry.folder, &entry.name, flags, Mode::from_raw_mode(0o666)).map_err(code))?;
+        let opened = File::from(opened);
+        let found = fstat(&opened).map_err(code)?;
+        if self.mounts().shut.contains(&walk::identity(&found)) {
+            return Err(self.refuse(need, &entry.path));
+        }
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Directory => {
+                let folder = Folder { handle: Arc::new(opened), path: entry.path, followed: entry.followed };
+                Ok(Node::Folder { mount, folder })
+            }
+            FileType::RegularFile if reading => {
+                let changeable = self.permits(mount, Need::Write, &entry.path, entry.followed);
+                self.file(opened, ask, changeable, entry.path)
+            }
+            // Only the way was held, or it is a pipe, a socket or a device.
+            _ => Err(self.refuse(Need::Read, &entry.path)),
+        }
+    }
+
+    fn file(&self, opened: File, ask: &Ask, changeable: bool, path: String) -> Result<Node, Code> {
+        let writable = ask.changes() && (ask.flags.contains(DescriptorFlags::WRITE) || ask.creates());
+        let readable = ask.flags.contains(DescriptorFlags::READ) || !ask.flags.contains(DescriptorFlags::WRITE);
+        let perms = if writable { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+        let mut mode = OpenMode::empty();
+        mode.set(OpenMode::READ, readable);
+        mode.set(OpenMode::WRITE, writable);
+        let streams = filesystem::File::new(opened, perms, mode, false);
+        let file = Arc::clone(&streams.file);
+        let streams = filesystem::Descriptor::File(streams);
+        Ok(Node::File(OpenFile { file, streams, readable, writable, changeable, path }))
+    }
+
+    /// Counts an operation that changes something before it is made; one that failed changed nothing.
+    pub(super) fn counted<T>(&self, changes: bool, operation: impl FnOnce() -> Result<T, Code>) -> Result<T, Code> {
+        if !changes {
+            return operation();
+        }
+        self.ledger.fs_write();
+        operation().inspect_err(|_| self.ledger.fs_write_failed())
+    }
+}

@@ -1,0 +1,224 @@
+//! A directory of `.wasm` files becomes plugins: hashed, compiled once, asked for their tools, each on its own.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use wasmtime::Engine;
+use wasmtime::component::{Component, Linker};
+
+use super::attempt::{self, Bench};
+use super::bindings::PluginKeyvaluePre;
+use super::cache::Cache;
+use super::catalog::{Told, Tool, Want};
+use super::state::State;
+use super::{contract, names};
+use crate::capability::Limits;
+use crate::digest::Digest;
+use crate::plugin::LoadFailure;
+
+/// Bytes of one plugin file; a Python component has 18 to 40 MB.
+pub const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Files looked at in one directory.
+pub const FILES_MAX: usize = 256;
+/// Wall time of compiling one plugin. Past it the file is a failure; its thread ends when the compiler does.
+pub const COMPILE_TIME: Duration = Duration::from_secs(120);
+/// Wall time of checking one plugin's schemas.
+pub const CHECK_TIME: Duration = Duration::from_secs(10);
+/// Limits of `list-tools`.
+pub const LIST_TOOLS: Limits =
+    Limits { memory_bytes: 256 << 20, time: Duration::from_secs(10), cpu: Duration::from_secs(5), output_bytes: 1 << 20 };
+
+/// A plugin that can be called.
+pub struct Plugin {
+    pub name: String,
+    pub digest: Digest,
+    pub pre: PluginKeyvaluePre<State>,
+    pub tools: Vec<Tool>,
+    pub wants: Vec<Want>,
+    pub turns: Semaphore,
+}
+
+/// Where loading one plugin stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadProgress {
+    pub plugin: String,
+    pub stage: LoadStage,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadStage {
+    /// Compiles native code: seconds for a Python or JavaScript plugin, once per file.
+    Compiling,
+    /// Asks the plugin for its tools, once per file.
+    Listing,
+    Ready,
+    Failed(String),
+}
+
+pub type OnProgress = Arc<dyn Fn(LoadProgress) + Send + Sync>;
+
+/// What loading needs; shared by the files of a directory.
+pub struct Loader {
+    pub bench: Arc<Bench>,
+    pub linker: Linker<State>,
+    pub cache: Cache,
+    pub turns_per_plugin: usize,
+    pub compile_time: Duration,
+    pub progress: Option<OnProgress>,
+}
+
+#[derive(Default)]
+pub struct Loaded {
+    pub plugins: Vec<Plugin>,
+    pub failures: Vec<LoadFailure>,
+}
+
+impl Loader {
+    /// Every `.wasm` file of `dir`, at most as many at once as there are processors; a missing directory holds none.
+    pub async fn load(self: Arc<Self>, dir: &Path) -> std::io::Result<Loaded> {
+        let (files, mut failures) = plugin_files(dir)?;
+        let at_once = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
+        let mut running = JoinSet::new();
+        for (name, path) in files {
+            let (loader, at_once) = (Arc::clone(&self), Arc::clone(&at_once));
+            running.spawn(async move {
+                let _turn = at_once.acquire().await;
+                let loaded = loader.load_file(&name, path).await;
+                loader.tell(&name, loaded.as_ref().map_or_else(|reason| LoadStage::Failed(reason.clone()), |_| LoadStage::Ready));
+                loaded.map_err(|reason| LoadFailure { name, reason })
+            });
+        }
+        let mut loaded = Loaded::default();
+        while let Some(joined) = running.join_next().await {
+            match joined {
+                Ok(Ok((plugin, bad_tools))) => {
+                    loaded.plugins.push(plugin);
+                    failures.extend(bad_tools);
+                }
+                Ok(Err(failure)) => failures.push(failure),
+                Err(panic) => failures.push(LoadFailure { name: "?".to_owned(), reason: format!("loading failed, a bug of the host: {panic}") }),
+            }
+        }
+        loaded.plugins.sort_by(|a, b| a.name.cmp(&b.name));
+        failures.sort_by(|a, b| a.name.cmp(&b.name));
+        loaded.failures = failures;
+        Ok(loaded)
+    }
+
+    async fn load_file(self: &Arc<Self>, name: &str, path: PathBuf) -> Result<(Plugin, Vec<LoadFailure>), String> {
+        let loader = Arc::clone(self);
+        let found = blocking(move || loader.find(&path)).await?;
+        let (digest, component) = match found {
+            Found::Compiled(digest, component) => (digest, component),
+            Found::Bytes(digest, bytes) => {
+                self.tell(name, LoadStage::Compiling);
+                let (loader, key) = (Arc::clone(self), digest.clone());
+                let compiled = blocking(move || loader.compile(&key, &bytes));
+                let component = tokio::time::timeout(self.compile_time, compiled)
+                    .await
+                    .map_err(|_| format!("compiling took longer than {:?}", self.compile_time))??;
+                (digest, component)
+            }
+        };
+        let pre = self.linker.instantiate_pre(&component).and_then(PluginKeyvaluePre::new);
+        let pre = pre.map_err(|error| format!("it does not fit this host: {error:#}"))?;
+        let told = self.told(name, &digest, &pre).await?;
+        let (wants, checked_name, checked_digest) = (told.wants.clone(), name.to_owned(), digest.clone());
+        let checking = blocking(move || Ok(told.check(&checked_name, &checked_digest)));
+        let (tools, bad_tools) =
+            tokio::time::timeout(CHECK_TIME, checking).await.map_err(|_| format!("checking its schemas took longer than {CHECK_TIME:?}"))??;
+        let plugin = Plugin { name: name.to_owned(), digest, pre, tools, wants, turns: Semaphore::new(self.turns_per_plugin) };
+        Ok((plugin, bad_tools))
+    }
+
+    /// Reads and hashes the whole file: the digest is what grants hang on, so it is never taken from anything else.
+    fn find(&self, path: &Path) -> Result<Found, String> {
+        let bytes = read_limited(path)?;
+        let digest = Digest::of_bytes(&bytes);
+        if let Some(component) = self.cache.load_code(&self.bench.engine, &digest) {
+            return Ok(Found::Compiled(digest, component));
+        }
+        contract::check(&bytes).map_err(|error| error.to_string())?;
+        Ok(Found::Bytes(digest, bytes))
+    }
+
+    fn compile(&self, digest: &Digest, bytes: &[u8]) -> Result<Component, String> {
+        let engine: &Engine = &self.bench.engine;
+        let code = engine.precompile_component(bytes).map_err(|error| format!("it does not compile: {error:#}"))?;
+        self.cache.store_code(engine, digest, &code).map_err(|error| format!("its compiled code does not load: {error:#}"))
+    }
+
+    async fn told(&self, name: &str, digest: &Digest, pre: &PluginKeyvaluePre<State>) -> Result<Told, String> {
+        if let Some(told) = self.cache.load_catalog(digest) {
+            return Ok(told);
+        }
+        self.tell(name, LoadStage::Listing);
+        let listed = attempt::list_tools(&self.bench, pre, name, &LIST_TOOLS).await;
+        let told = Told::new(listed.map_err(|failure| format!("list-tools failed: {}: {}", failure.kind, failure.message))?);
+        self.cache.store_catalog(digest, &told);
+        Ok(told)
+    }
+
+    fn tell(&self, plugin: &str, stage: LoadStage) {
+        if let Some(progress) = &self.progress {
+            progress(LoadProgress { plugin: plugin.to_owned(), stage });
+        }
+    }
+}
+
+enum Found {
+    Compiled(Digest, Component),
+    Bytes(Digest, Vec<u8>),
+}
+
+/// Names and paths of the `.wasm` files, sorted, and those whose name is none.
+fn plugin_files(dir: &Path) -> std::io::Result<(Vec<(String, PathBuf)>, Vec<LoadFailure>)> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+        entries => entries?,
+    };
+    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "wasm"));
+    paths.sort();
+    let (mut files, mut failures) = (Vec::new(), Vec::new());
+    for path in paths {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let reason = match stem.as_str() {
+            // Editors and copies in progress hide their files.
+            hidden if hidden.starts_with('.') => continue,
+            named if !names::is_plugin_name(named) => "a plugin's file name holds lower-case letters and digits, joined by single `-` or `_`".to_owned(),
+            _ if files.len() == FILES_MAX => format!("more than {FILES_MAX} plugins in the directory"),
+            _ => {
+                files.push((stem, path));
+                continue;
+            }
+        };
+        failures.push(LoadFailure { name: stem, reason });
+    }
+    Ok((files, failures))
+}
+
+fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
+    let told = |error: std::io::Error| format!("cannot be read: {error}");
+    // Asked before it is opened: opening a pipe would wait for its writer.
+    let found = fs::metadata(path).map_err(told)?;
+    if !found.is_file() {
+        return Err("not a file".to_owned());
+    }
+    let too_large = || format!("the file is larger than {FILE_BYTES_MAX} bytes");
+    if found.len() > FILE_BYTES_MAX {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(found.len() as usize);
+    File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(told)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| Err(format!("loading failed, a bug of the host: {panic}")))
+}

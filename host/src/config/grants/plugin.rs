@@ -1,0 +1,196 @@
+//! `[plugins.NAME]`: what the bytes with that digest hold.
+
+use std::path::{Path, PathBuf};
+
+use super::enclosure::{Enclosure, resolve};
+use super::{LATER, read_limits};
+use crate::capability::pattern::UrlTemplate;
+use crate::capability::{Access, Binding, FsGrant, HttpGrant, Limits, Pin, PluginGrants, When, guest_path};
+use crate::config::ConfigError;
+use crate::config::document::{Item, Section};
+
+pub(super) fn read(section: &Section<'_>, name: &str, limits: &Limits, file: &Path, enclosure: &Enclosure) -> Result<PluginGrants, ConfigError> {
+    section.only(&["digest", "fs", "http", "env", "limits"], LATER)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let fs = match section.get("fs") {
+        Some(lines) => read_all_fs(&lines.sections()?, folder, enclosure)?,
+        None => Vec::new(),
+    };
+    let http = match section.get("http") {
+        Some(lines) => lines.sections()?.iter().map(read_http).collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
+    let env = match section.get("env") {
+        Some(env) => env.section()?.items().into_iter().map(read_variable).collect::<Result<_, _>>()?,
+        None => Default::default(),
+    };
+    let limits = match section.get("limits") {
+        Some(own) => read_limits(&own.section()?, limits)?,
+        None => limits.clone(),
+    };
+    Ok(PluginGrants { digest: read_pin(section, name)?, fs, http, env, limits, line: section.line() })
+}
+
+fn read_pin(section: &Section<'_>, name: &str) -> Result<Pin, ConfigError> {
+    let hint = format!("run `pausegate trust {name}`, which writes the digest of the file that is there");
+    let item = section.require("digest").map_err(|error| error.with_hint(&hint))?;
+    match item.text()? {
+        "any" => Ok(Pin::Any),
+        text => Ok(Pin::Exact(text.parse().map_err(|error| item.error(format!("`{}`: {error}", item.name())).with_hint(hint))?)),
+    }
+}
+
+fn read_variable((name, item): (&str, Item<'_>)) -> Result<(String, String), ConfigError> {
+    let value = item.text()?;
+    if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+        return Err(item.error(format!("`{}` cannot be a variable of the environment", item.name().escape_debug())));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure) -> Result<Vec<FsGrant>, ConfigError> {
+    let mut lines: Vec<FsGrant> = Vec::new();
+    // A `none` line may stand before the mount it lies in, so the others are read first.
+    let (none, others): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.get("access").is_some_and(|access| matches!(access.text(), Ok("none"))));
+    for section in others.into_iter().chain(none) {
+        let line = read_fs(section, folder, &lines, enclosure)?;
+        lines.push(line);
+    }
+    lines.sort_by_key(|line| line.line);
+    Ok(lines)
+}
+
+fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: &Enclosure) -> Result<FsGrant, ConfigError> {
+    section.only(&["path", "mount", "access", "when", "within", "scope"], LATER)?;
+    let access = match section.require("access")?.word(&["none", "read", "write"])? {
+        "none" => Access::None,
+        "read" => Access::Read,
+        _ => Access::Write,
+    };
+    let mount = read_mount(section)?;
+    let path = read_path(section, folder, access, &mount, before)?;
+    let when = read_when(section, access)?;
+    if access != Access::None {
+        let item = section.require("path")?;
+        if let Some(what) = enclosure.reached_by(&path) {
+            return Err(item.error(format!("`{}` would reach {what} ({})", item.name(), path.display())).with_hint("grant a folder of its own, apart from what runs the host"));
+        }
+        if let Some(other) = before.iter().find(|other| disagrees(other, &mount, &path)) {
+            let reason = format!("mount {mount} is {} here, and line {} makes it another folder", path.display(), other.line);
+            return Err(item.error(reason).with_hint("one guest path is one host path; give the second folder a mount outside the first"));
+        }
+    }
+    Ok(FsGrant { path, mount, access, when, line: section.line() })
+}
+
+fn read_mount(section: &Section<'_>) -> Result<String, ConfigError> {
+    let item = section.require("mount")?;
+    let mount = item.text()?;
+    match guest_path::is_normal(mount) {
+        true => Ok(mount.to_owned()),
+        false => Err(item.error(format!("`{}` must be an absolute path in normal form such as /build (no `.`, `..`, `//` or final slash)", item.name()))),
+    }
+}
+
+/// Resolved now, so that a link changed later points nowhere new.
+fn read_path(section: &Section<'_>, folder: &Path, access: Access, mount: &str, before: &[FsGrant]) -> Result<PathBuf, ConfigError> {
+    let Some(item) = section.get("path") else {
+        let enclosing = before.iter().filter(|line| line.access != Access::None).find_map(|line| beside(line, mount));
+        return match (access, enclosing) {
+            (Access::None, Some(path)) => Ok(path),
+            _ => Err(section.require("path").err().expect("it is not there")),
+        };
+    };
+    let text = item.text()?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(item.error(format!("`{}` is no path", item.name())));
+    }
+    resolve(&folder.join(text)).map_err(|error| item.error(format!("`{}`: {text} cannot be resolved: {error}", item.name())))
+}
+
+/// The host path that a line gives to a guest path at or below its mount.
+fn beside(line: &FsGrant, mount: &str) -> Option<PathBuf> {
+    match guest_path::below(&line.mount, mount) {
+        Some(rest) => Some(line.path.join(rest)),
+        None => (line.mount == mount).then(|| line.path.clone()),
+    }
+}
+
+fn disagrees(line: &FsGrant, mount: &str, path: &Path) -> bool {
+    let outer = beside(line, mount).is_some_and(|wanted| wanted != path);
+    let inner = guest_path::below(mount, &line.mount).is_some_and(|rest| path.join(rest) != line.path);
+    line.access != Access::None && (outer || inner)
+}
+
+fn read_when(section: &Section<'_>, access: Access) -> Result<When, ConfigError> {
+    let within = section.get("within");
+    if !is_approved(section)? {
+        return match within {
+            Some(item) => Err(item.error(format!("`{}` needs `when = \"approved\"`", item.name()))),
+            None => Ok(When::Always),
+        };
+    }
+    if access == Access::None {
+        return Err(section.require("when")?.error("a `none` line is always in force; no approval lifts it"));
+    }
+    match (within, section.get("scope")) {
+        (Some(within), None) => Ok(When::Approved(Binding::Within(argument_path(&within)?))),
+        (None, Some(_)) => Ok(When::Approved(Binding::Whole)),
+        (Some(within), Some(_)) => Err(within.error("`within` and `scope = \"whole\"` exclude each other")),
+        (None, None) => Err(section.require("when")?.error("an approved-only line does not say for what").with_hint("add `within = \"args.path\"` for the entry an argument names, or `scope = \"whole\"` for all of the line")),
+    }
+}
+
+fn is_approved(section: &Section<'_>) -> Result<bool, ConfigError> {
+    if let Some(scope) = section.get("scope") {
+        scope.word(&["whole"])?;
+    }
+    match section.get("when") {
+        Some(when) => Ok(when.word(&["approved"])? == "approved"),
+        None => match section.get("scope") {
+            Some(scope) => Err(scope.error(format!("`{}` needs `when = \"approved\"`", scope.name()))),
+            None => Ok(false),
+        },
+    }
+}
+
+fn argument_path(item: &Item<'_>) -> Result<Vec<String>, ConfigError> {
+    let path: Option<Vec<String>> = item.text()?.strip_prefix("args.").map(|rest| rest.split('.').map(str::to_owned).collect());
+    match path {
+        Some(path) if path.iter().all(|key| !key.is_empty()) => Ok(path),
+        _ => Err(item.error(format!("`{}` must name an argument, such as \"args.path\"", item.name()))),
+    }
+}
+
+fn read_http(section: &Section<'_>) -> Result<HttpGrant, ConfigError> {
+    section.only(&["url", "methods", "private", "when", "scope"], LATER)?;
+    let item = section.require("url")?;
+    let template = UrlTemplate::parse(item.text()?).map_err(|error| {
+        let refused = item.error(format!("`{}`: {error}", item.name()));
+        error.hint.into_iter().fold(refused, ConfigError::with_hint)
+    })?;
+    let methods = section.require("methods")?;
+    let methods = methods.texts()?.into_iter().map(|method| read_method(&methods, method)).collect::<Result<_, _>>()?;
+    let private = section.get("private").map_or(Ok(false), |private| private.boolean())?;
+    let when = match (is_approved(section)?, section.get("scope"), template.is_bound()) {
+        (false, ..) => When::Always,
+        (true, None, true) => When::Approved(Binding::Url),
+        (true, Some(_), false) => When::Approved(Binding::Whole),
+        (true, Some(scope), true) => return Err(scope.error("an argument in the URL and `scope = \"whole\"` exclude each other")),
+        (true, None, false) => {
+            let reason = "an approved-only line does not say for what";
+            return Err(section.require("when")?.error(reason).with_hint("put an argument into the URL's path, such as `/v1/{args.id}`, or add `scope = \"whole\"` for all of the line"));
+        }
+    };
+    Ok(HttpGrant { url: template.to_string(), methods, private, when, line: section.line() })
+}
+
+fn read_method(item: &Item<'_>, method: &str) -> Result<String, ConfigError> {
+    let method = method.to_ascii_uppercase();
+    let token = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+    match method.as_str() {
+        "CONNECT" | "TRACE" => Err(item.error(format!("method {method} cannot be granted"))),
+        _ if token => Ok(method),
+        _ => Err(item.error(format!("`{}`: \"{}\" is no method", item.name(), method.escape_debug())).with_hint("name each, such as [\"GET\", \"POST\"]")),
+    }
+}

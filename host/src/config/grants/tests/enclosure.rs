@@ -1,0 +1,96 @@
+//! D04: nothing that runs the host can be granted, by whatever path it is named.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        for folder in ["config", "settings", "data/plugins", "state", "cache", "work/build", "bin"] {
+            std::fs::create_dir_all(home.at(folder)).unwrap();
+        }
+        std::fs::write(home.at("bin/pausegate"), "").unwrap();
+        home
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn places(&self) -> Places {
+        Places {
+            plugins: self.at("data/plugins"),
+            grants: self.at("config/grants.toml"),
+            journal: self.at("state/journal.db"),
+            cache: self.at("cache"),
+            config: self.at("settings/config.toml"),
+            project: self.at("work/pausegate.toml"),
+            binary: Some(self.at("bin/pausegate")),
+        }
+    }
+
+    fn grant(&self, path: &str, access: &str) -> Result<Grants, ConfigError> {
+        let text = around(&format!("[[plugins.files.fs]]\npath = \"{path}\"\nmount = \"/m\"\naccess = \"{access}\""), "");
+        std::fs::write(self.at("config/grants.toml"), &text).unwrap();
+        load(None, &self.places(), "h")
+    }
+
+    fn refused(&self, path: &str, what: &str) {
+        for access in ["read", "write"] {
+            let error = self.grant(path, access).expect_err(path).to_string();
+            assert!(error.contains(&format!(":5: `plugins.files.fs.path` would reach {what}")), "{path}: {error}");
+        }
+        self.grant(path, "none").expect("`none` gives nothing away");
+    }
+}
+
+#[test]
+fn d04_nothing_that_runs_the_host_is_granted() {
+    let home = Home::new();
+    symlink(home.at("state"), home.at("work/link")).unwrap();
+    symlink(home.at("state/journal.db"), home.at("work/dangling")).unwrap();
+    for (path, what) in [
+        (".", "the grants file"),
+        ("/", "the grants file"),
+        ("..", "the grants file"),
+        ("../config/../config", "the grants file"),
+        ("./grants.toml", "the grants file"),
+        ("../settings/config.toml", "the settings file"),
+        ("../data", "the plugin directory"),
+        ("../data/plugins", "the plugin directory"),
+        ("../data/plugins/inner/not-there", "the plugin directory"),
+        ("../state", "the journal"),
+        ("../state/journal.db", "the journal"),
+        ("../state/journal.db-wal", "the journal"),
+        ("../state/journal.db.locks/x", "the journal"),
+        ("../work/link", "the journal"),
+        ("../work", ""),
+        ("../cache/x", "the code cache"),
+        ("../bin", "the program itself"),
+    ] {
+        if what.is_empty() {
+            home.grant(path, "write").expect("a project without settings is granted whole");
+        } else {
+            home.refused(path, what);
+        }
+    }
+    assert!(home.grant("../work/dangling", "write").unwrap_err().to_string().contains("a symlink to nothing"));
+    home.grant("../state/journal.dbx", "write").expect("another name is another file");
+    let grants = home.grant("../work/build", "write").unwrap();
+    assert_eq!(grants.plugins["files"].fs[0].path, home.at("work/build").canonicalize().unwrap());
+    std::fs::write(home.at("work/pausegate.toml"), "").unwrap();
+    home.refused("../work", "the settings file");
+}
+
+#[test]
+fn a_linked_grants_file_guards_the_link_and_its_target() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.at("dotfiles")).unwrap();
+    std::fs::write(home.at("dotfiles/grants.toml"), "").unwrap();
+    symlink(home.at("dotfiles/grants.toml"), home.at("config/grants.toml")).unwrap();
+    home.refused("../dotfiles", "the grants file");
+    home.refused("../config", "the grants file");
+}

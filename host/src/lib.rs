@@ -4,6 +4,7 @@ pub mod call;
 pub mod capability;
 pub mod chain;
 pub mod clock;
+pub mod config;
 pub mod digest;
 pub mod event;
 pub mod journal;

@@ -107,7 +107,10 @@ impl Grants {
             return Ok(section);
         }
         let place = self.place(section.line);
-        Err(format!("{place}: `[plugins.{0}]` is for other bytes than {1}, so they hold nothing until `pausegate trust {0}`", call.plugin, call.plugin_digest))
+        Err(format!(
+            "{place}: `[plugins.{0}]` is for other bytes than {1}, so they hold nothing until `pausegate trust {0}`",
+            call.plugin, call.plugin_digest
+        ))
     }
 
     fn enter(&self, line: Line, judgement: &mut Judgement) {

@@ -75,7 +75,8 @@ impl<'d> Section<'d> {
 
     /// In the file's order.
     pub fn items(&self) -> Vec<(&'d str, Item<'d>)> {
-        let mut items: Vec<_> = self.table.iter().map(|(key, value)| (key.get_ref().as_ref(), self.item(key.get_ref(), key.span().start, value))).collect();
+        let mut items: Vec<_> =
+            self.table.iter().map(|(key, value)| (key.get_ref().as_ref(), self.item(key.get_ref(), key.span().start, value))).collect();
         items.sort_by_key(|(_, item)| item.offset);
         items
     }
@@ -84,7 +85,9 @@ impl<'d> Section<'d> {
     pub fn only(&self, known: &[&str], later: &[&str]) -> Result<(), ConfigError> {
         for (key, item) in self.items() {
             if later.contains(&key) {
-                return Err(item.error(format!("`{}` comes with a later version", item.name)).with_hint("take it out; this version would not enforce it"));
+                return Err(item
+                    .error(format!("`{}` comes with a later version", item.name))
+                    .with_hint("take it out; this version would not enforce it"));
             }
             if !known.contains(&key) {
                 return Err(item.error(format!("unknown key `{}`", item.name)).with_hint(format!("{} may hold: {}", self.shown(), known.join(", "))));
@@ -128,7 +131,11 @@ impl<'d> Item<'d> {
     /// One of these words.
     pub fn word(&self, words: &[&str]) -> Result<&'d str, ConfigError> {
         let text = self.text()?;
-        if words.contains(&text) { Ok(text) } else { Err(self.error(format!("`{}` must be {}, not \"{}\"", self.name, words.join(" | "), text.escape_debug()))) }
+        if words.contains(&text) {
+            Ok(text)
+        } else {
+            Err(self.error(format!("`{}` must be {}, not \"{}\"", self.name, words.join(" | "), text.escape_debug())))
+        }
     }
 
     pub fn section(&self) -> Result<Section<'d>, ConfigError> {

@@ -13,7 +13,21 @@ mod plugin;
 mod rule;
 
 /// Keys that mean something in a later version; ignoring one would promise what is not enforced.
-const LATER: &[&str] = &["people", "kv", "secret", "secrets", "config", "tools", "effects", "adapt", "reconcile", "expiry", "expires", "on_missing", "exclude_requester"];
+const LATER: &[&str] = &[
+    "people",
+    "kv",
+    "secret",
+    "secrets",
+    "config",
+    "tools",
+    "effects",
+    "adapt",
+    "reconcile",
+    "expiry",
+    "expires",
+    "on_missing",
+    "exclude_requester",
+];
 
 /// A missing file is an empty one, unless it was named; `host` is this machine's name, for approvers.
 pub fn load(named: Option<&Path>, places: &Places, host: &str) -> Result<Grants, ConfigError> {
@@ -67,12 +81,19 @@ fn read_defaults(section: &Section<'_>, grants: &mut Grants) -> Result<(), Confi
     Ok(())
 }
 
-fn read_plugins(section: &Section<'_>, limits: &Limits, file: &Path, places: &Places) -> Result<BTreeMap<String, crate::capability::PluginGrants>, ConfigError> {
+fn read_plugins(
+    section: &Section<'_>,
+    limits: &Limits,
+    file: &Path,
+    places: &Places,
+) -> Result<BTreeMap<String, crate::capability::PluginGrants>, ConfigError> {
     let enclosure = enclosure::Enclosure::around(places, file);
     let mut plugins = BTreeMap::new();
     for (name, item) in section.items() {
         if !is_plugin_name(name) {
-            return Err(item.error(format!("`{}` is no plugin name", name.escape_debug())).with_hint("a plugin is named for its file without `.wasm`: lower-case letters and digits, joined by single `-` or `_`"));
+            return Err(item
+                .error(format!("`{}` is no plugin name", name.escape_debug()))
+                .with_hint("a plugin is named for its file without `.wasm`: lower-case letters and digits, joined by single `-` or `_`"));
         }
         plugins.insert(name.to_owned(), plugin::read(&item.section()?, name, limits, file, &enclosure)?);
     }

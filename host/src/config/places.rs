@@ -60,7 +60,8 @@ impl Places {
 fn base(environment: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf, ConfigError> {
     let absolute = |name: &str| environment(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home))).ok_or_else(|| {
-        ConfigError::setting(variable, "neither it nor HOME is an absolute path").with_hint("set HOME, or name the places with --plugins, --grants, --journal and --config")
+        ConfigError::setting(variable, "neither it nor HOME is an absolute path")
+            .with_hint("set HOME, or name the places with --plugins, --grants, --journal and --config")
     })
 }
 
@@ -79,7 +80,8 @@ mod tests {
     #[test]
     fn places_follow_xdg_then_home() {
         let places = |variables: &[(&str, &str)]| {
-            let variables: std::collections::BTreeMap<String, OsString> = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
+            let variables: std::collections::BTreeMap<String, OsString> =
+                variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
             Places::default_in(&|name| variables.get(name).cloned(), Path::new("/work"))
         };
         let home = places(&[("HOME", "/home/a"), ("XDG_CACHE_HOME", "relative")]).unwrap();
@@ -88,7 +90,9 @@ mod tests {
         assert_eq!(home.journal, Path::new("/home/a/.local/state/pausegate/journal.db"));
         assert_eq!(home.cache, Path::new("/home/a/.cache/pausegate"));
         assert_eq!(home.config, Path::new("/home/a/.config/pausegate/config.toml"));
-        let xdg = places(&[("HOME", "/home/a"), ("XDG_DATA_HOME", "/d"), ("XDG_CONFIG_HOME", "/c"), ("XDG_STATE_HOME", "/s"), ("XDG_CACHE_HOME", "/h")]).unwrap();
+        let xdg =
+            places(&[("HOME", "/home/a"), ("XDG_DATA_HOME", "/d"), ("XDG_CONFIG_HOME", "/c"), ("XDG_STATE_HOME", "/s"), ("XDG_CACHE_HOME", "/h")])
+                .unwrap();
         assert_eq!((xdg.plugins.as_path(), xdg.journal.as_path()), (Path::new("/d/pausegate/plugins"), Path::new("/s/pausegate/journal.db")));
         assert!(places(&[]).unwrap_err().to_string().starts_with("XDG_CONFIG_HOME"));
     }

@@ -57,7 +57,12 @@ impl Settings {
             (None, Err(_)) => PathBuf::new(),
         };
         let project = around.directory.join("pausegate.toml");
-        let layers = [of_flags(flags, around)?, of_environment(around)?, of_file(&project, Origin::Project)?.unwrap_or_default(), of_user_file(&config, named_config.is_some())?];
+        let layers = [
+            of_flags(flags, around)?,
+            of_environment(around)?,
+            of_file(&project, Origin::Project)?.unwrap_or_default(),
+            of_user_file(&config, named_config.is_some())?,
+        ];
         let layer = layers.into_iter().reduce(Layer::or).expect("four layers");
         let place = |named: Option<PathBuf>, default: fn(Places) -> PathBuf| named.map_or_else(|| fallback().map(default), Ok);
         Ok(Self {
@@ -113,7 +118,11 @@ impl Layer {
 }
 
 fn of_flags(flags: &Flags, around: Surroundings<'_>) -> Result<Layer, ConfigError> {
-    let journal = flags.journal.as_deref().map(|text| journal(text).map_err(|(reason, hint)| ConfigError::setting("--journal", reason).with_hint(hint))).transpose()?;
+    let journal = flags
+        .journal
+        .as_deref()
+        .map(|text| journal(text).map_err(|(reason, hint)| ConfigError::setting("--journal", reason).with_hint(hint)))
+        .transpose()?;
     let here = |path: &PathBuf| around.directory.join(path);
     Ok(Layer {
         model: flags.model.clone(),
@@ -128,8 +137,12 @@ fn of_flags(flags: &Flags, around: Surroundings<'_>) -> Result<Layer, ConfigErro
 
 fn of_environment(around: Surroundings<'_>) -> Result<Layer, ConfigError> {
     let path = |name: &str| Ok(variable(around, name)?.map(|text| around.directory.join(text)));
-    let max_turns = variable(around, "MAX_TURNS")?.map(|text| turns(text.parse().ok()).map_err(|reason| ConfigError::setting("PAUSEGATE_MAX_TURNS", reason))).transpose()?;
-    let journal = variable(around, "JOURNAL")?.map(|text| journal(&text).map_err(|(reason, hint)| ConfigError::setting("PAUSEGATE_JOURNAL", reason).with_hint(hint))).transpose()?;
+    let max_turns = variable(around, "MAX_TURNS")?
+        .map(|text| turns(text.parse().ok()).map_err(|reason| ConfigError::setting("PAUSEGATE_MAX_TURNS", reason)))
+        .transpose()?;
+    let journal = variable(around, "JOURNAL")?
+        .map(|text| journal(&text).map_err(|(reason, hint)| ConfigError::setting("PAUSEGATE_JOURNAL", reason).with_hint(hint)))
+        .transpose()?;
     Ok(Layer {
         model: variable(around, "MODEL")?,
         system: variable(around, "SYSTEM")?,
@@ -183,12 +196,24 @@ fn of_file(file: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
     let text = |key: &str| root.get(key).map(|item| item.text().map(str::to_owned)).transpose();
     let folder = file.parent().unwrap_or(Path::new(""));
     let path = |key: &str| root.get(key).map(|item| home_free(&item, item.text()?).map(|path| folder.join(path))).transpose();
-    let max_turns = root.get("max_turns").map(|item| turns(u32::try_from(item.integer()?).ok()).map_err(|reason| item.error(format!("`max_turns` {reason}")))).transpose()?;
+    let max_turns = root
+        .get("max_turns")
+        .map(|item| turns(u32::try_from(item.integer()?).ok()).map_err(|reason| item.error(format!("`max_turns` {reason}"))))
+        .transpose()?;
     let journal = root.get("journal").map(|item| {
         let path = journal(item.text()?).map_err(|(reason, hint)| item.error(format!("`journal`: {reason}")).with_hint(hint))?;
         home_free(&item, &path).map(|path| folder.join(path))
     });
-    Ok(Some(Layer { model: text("model")?, system: text("system")?, max_turns, only_plugins: only_plugins(&root)?, plugins: path("plugins")?, grants: path("grants")?, journal: journal.transpose()?, cache: path("cache")? }))
+    Ok(Some(Layer {
+        model: text("model")?,
+        system: text("system")?,
+        max_turns,
+        only_plugins: only_plugins(&root)?,
+        plugins: path("plugins")?,
+        grants: path("grants")?,
+        journal: journal.transpose()?,
+        cache: path("cache")?,
+    }))
 }
 
 fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
@@ -199,12 +224,20 @@ fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
         }
         let variable = key.to_ascii_uppercase();
         return Err(match key {
-            "cache" => item.error("`cache` may not stand in a file of the working directory").with_hint("set PAUSEGATE_CACHE or put it into the user's `config.toml`"),
-            _ if place => item.error(format!("`{key}` may not stand in a file of the working directory")).with_hint(format!("use `--{key}`, PAUSEGATE_{variable} or the user's `config.toml`")),
-            "rules" | "defaults" => item.error(format!("`{key}` may stand in no settings file")).with_hint("rules and limits stand in the grants file alone"),
+            "cache" => item
+                .error("`cache` may not stand in a file of the working directory")
+                .with_hint("set PAUSEGATE_CACHE or put it into the user's `config.toml`"),
+            _ if place => item
+                .error(format!("`{key}` may not stand in a file of the working directory"))
+                .with_hint(format!("use `--{key}`, PAUSEGATE_{variable} or the user's `config.toml`")),
+            "rules" | "defaults" => {
+                item.error(format!("`{key}` may stand in no settings file")).with_hint("rules and limits stand in the grants file alone")
+            }
             "config" => item.error("`config` may stand in no file").with_hint("use `--config` or PAUSEGATE_CONFIG"),
             "auto_approve" | "auto-approve" => item.error(format!("`{key}` may stand in no file")).with_hint("`--auto-approve` is a flag only"),
-            _ if key.ends_with("base_url") || key.ends_with("api_key") => item.error(format!("`{key}` may stand in no file")).with_hint(format!("set {variable} in the environment")),
+            _ if key.ends_with("base_url") || key.ends_with("api_key") => {
+                item.error(format!("`{key}` may stand in no file")).with_hint(format!("set {variable} in the environment"))
+            }
             _ => item.error(format!("unknown key `{key}`")).with_hint(match origin {
                 Origin::Project => format!("a file of the working directory may hold: {}", HARMLESS.join(", ")),
                 Origin::User => format!("it may hold: {}, {}", HARMLESS.join(", "), PLACES.join(", ")),
@@ -227,7 +260,9 @@ fn home_free<'p>(item: &super::document::Item<'_>, path: &'p (impl AsRef<Path> +
     let path = path.as_ref();
     match path.components().next() {
         None => Err(item.error(format!("`{}` is empty", item.name()))),
-        Some(first) if first.as_os_str() == "~" => Err(item.error(format!("`{}`: `~` is not expanded", item.name())).with_hint("write the whole path")),
+        Some(first) if first.as_os_str() == "~" => {
+            Err(item.error(format!("`{}`: `~` is not expanded", item.name())).with_hint("write the whole path"))
+        }
         Some(_) => Ok(path),
     }
 }

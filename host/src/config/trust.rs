@@ -90,7 +90,9 @@ fn after_header(section: &Section<'_>, text: &str, plugin: &str) -> Result<usize
     let compact: String = line.split('#').next().unwrap_or("").chars().filter(|character| !character.is_whitespace()).collect();
     match compact == format!("[plugins.{plugin}]") && line.ends_with('\n') {
         true => Ok(header + line.len()),
-        false => Err(section.error(format!("`plugins.{plugin}` lacks `digest`, and there is no line `[plugins.{plugin}]` to put it under")).with_hint(format!("write `[plugins.{plugin}]` above its lines"))),
+        false => Err(section
+            .error(format!("`plugins.{plugin}` lacks `digest`, and there is no line `[plugins.{plugin}]` to put it under"))
+            .with_hint(format!("write `[plugins.{plugin}]` above its lines"))),
     }
 }
 
@@ -102,7 +104,9 @@ fn verify(file: &Path, text: &str, plugin: &str, digest: &Digest) -> Result<(), 
     let written = section.and_then(|section| section.get("digest")).map(|item| item.text().map(str::to_owned)).transpose()?;
     match written == Some(digest.to_string()) {
         true => Ok(()),
-        false => Err(document.error(0, format!("the digest of `{plugin}` cannot be placed")).with_hint(format!("write it by hand: `digest = \"{digest}\"`"))),
+        false => Err(document
+            .error(0, format!("the digest of `{plugin}` cannot be placed"))
+            .with_hint(format!("write it by hand: `digest = \"{digest}\"`"))),
     }
 }
 
@@ -148,7 +152,9 @@ mod tests {
     fn only_the_digest_changes() {
         let (old, new) = digests();
         for text in [
-            format!("# mine\r\nversion = 1\r\n\r\n[plugins.files] # the tool\r\n  digest   =   \"{old}\"  # pinned\r\nenv = {{ A = 'é' }}\r\n[plugins.b]\r\ndigest = \"any\"\r\n"),
+            format!(
+                "# mine\r\nversion = 1\r\n\r\n[plugins.files] # the tool\r\n  digest   =   \"{old}\"  # pinned\r\nenv = {{ A = 'é' }}\r\n[plugins.b]\r\ndigest = \"any\"\r\n"
+            ),
             format!("version = 1\nplugins.files.digest = '{old}'\nplugins.b.digest = \"any\""),
             format!("version = 1\nplugins = {{ files = {{ digest = \"{old}\" }} }}"),
             format!("version = 1\n[[plugins.files.fs]]\nmount = \"/a\"\n[plugins.files]\ndigest = \"{old}\""),
@@ -178,7 +184,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_placed_or_read_is_left_alone() {
-        for text in ["version = 1\n[[plugins.files.fs]]\nmount = \"/a\"\n", "version = 1\nplugins = {}\n", "version = 2\n", "", "version = 1\n[plugins\n", "version = 1\n[plugins.files]\ndigest = 3\n", "version = 1\n[[plugins]]\n"] {
+        for text in [
+            "version = 1\n[[plugins.files.fs]]\nmount = \"/a\"\n",
+            "version = 1\nplugins = {}\n",
+            "version = 2\n",
+            "",
+            "version = 1\n[plugins\n",
+            "version = 1\n[plugins.files]\ndigest = 3\n",
+            "version = 1\n[[plugins]]\n",
+        ] {
             assert!(trusted(text).is_err(), "{text}");
         }
         assert!(trust(Path::new("/nowhere/grants.toml"), "../x", &digests().1).is_err());

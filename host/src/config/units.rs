@@ -11,7 +11,9 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    amount(text, &TIMES).map(Duration::from_millis).ok_or_else(|| format!("\"{}\" is no time above zero in ms, s, m or h, such as \"30s\"", text.escape_debug()))
+    amount(text, &TIMES)
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("\"{}\" is no time above zero in ms, s, m or h, such as \"30s\"", text.escape_debug()))
 }
 
 fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
@@ -33,7 +35,9 @@ mod tests {
         assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        for text in ["", "256", "256MB", "256mib", "-1MiB", "1.5GiB", "0B", "MiB", " 1B", "1 B", "+1B", "99999999999999999999B", "18446744073709551615GiB"] {
+        for text in
+            ["", "256", "256MB", "256mib", "-1MiB", "1.5GiB", "0B", "MiB", " 1B", "1 B", "+1B", "99999999999999999999B", "18446744073709551615GiB"]
+        {
             assert!(bytes(text).is_err(), "{text}");
         }
         for text in ["", "30", "s", "30S", "30sec", "0s", "-1s", "1d", "1.5s", "99999999999999999999h"] {

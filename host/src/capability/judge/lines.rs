@@ -20,7 +20,10 @@ pub(super) enum Standing {
     /// With an approval of the call.
     Opens(Opening),
     /// The arguments do not complete it.
-    Shut { line: String, why: String },
+    Shut {
+        line: String,
+        why: String,
+    },
     /// Its declared effects leave the call nothing of it.
     Idle(String),
 }
@@ -47,7 +50,8 @@ pub(super) fn covering_none<'a>(section: &'a PluginGrants, path: &str) -> Option
 
 fn stand_fs(section: &PluginGrants, grant: &FsGrant, call: &CallFacts<'_>) -> Standing {
     let access = if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access };
-    let held = |only: Option<&str>| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access, only: only.map(str::to_owned) });
+    let held =
+        |only: Option<&str>| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access, only: only.map(str::to_owned) });
     match &grant.when {
         // `none` takes away, so it never waits for anyone.
         _ if grant.access == Access::None => Standing::Held(held(None)),
@@ -87,7 +91,9 @@ fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
     if methods.is_empty() {
         return Standing::Idle(line());
     }
-    let bound = UrlTemplate::parse(&grant.url).map_err(|error| error.to_string()).and_then(|template| Ok((template.bind(call.arguments)?, template.is_bound())));
+    let bound = UrlTemplate::parse(&grant.url)
+        .map_err(|error| error.to_string())
+        .and_then(|template| Ok((template.bind(call.arguments)?, template.is_bound())));
     let (url, is_bound) = match bound {
         Ok(bound) => bound,
         Err(why) => return Standing::Shut { line: line(), why },

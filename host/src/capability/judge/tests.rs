@@ -51,7 +51,11 @@ pub(super) fn judge(grants: &Grants, effects: Effects, arguments: &Value) -> Jud
 #[test]
 fn h63_deny_beats_ask_beats_allow() {
     let path = json!({"path": "/build/a"});
-    let (allow, ask, deny) = (rule(Verdict::Allow, "files__*", &[]), rule(Verdict::Ask, "files__delete", &[("path", "/build/**")]), rule(Verdict::Deny, "*", &[("path", "/build/a")]));
+    let (allow, ask, deny) = (
+        rule(Verdict::Allow, "files__*", &[]),
+        rule(Verdict::Ask, "files__delete", &[("path", "/build/**")]),
+        rule(Verdict::Deny, "*", &[("path", "/build/a")]),
+    );
     for (rules, default, verdict) in [
         (vec![allow.clone(), ask.clone(), deny.clone()], Verdict::Allow, Verdict::Deny),
         (vec![deny.clone(), allow.clone()], Verdict::Allow, Verdict::Deny),
@@ -70,7 +74,10 @@ fn h63_deny_beats_ask_beats_allow() {
 
 #[test]
 fn the_deciding_lines_are_named() {
-    let ask = Rule { except: vec![except(&[("path", "/build/tmp/**")], Some("2026-12-31"))], ..rule(Verdict::Ask, "files__delete", &[("path", "/build/**")]) };
+    let ask = Rule {
+        except: vec![except(&[("path", "/build/tmp/**")], Some("2026-12-31"))],
+        ..rule(Verdict::Ask, "files__delete", &[("path", "/build/**")])
+    };
     let grants = grants(vec![], vec![], vec![ask]);
     let because = |path: &str| judge(&grants, Effects::Once, &json!({"path": path})).because.join("\n");
     insta::assert_snapshot!(because("/build/a"), @r#"grants.toml:31: ask files__delete args.path = "/build/**""#);
@@ -81,7 +88,8 @@ fn the_deciding_lines_are_named() {
 #[test]
 fn an_except_skips_its_own_rule_through_its_last_day() {
     let path = json!({"path": "/build/tmp/a"});
-    let excepted = |effect: Verdict, until: Option<&str>| Rule { except: vec![except(&[("path", "/build/tmp/*")], until)], ..rule(effect, "files__*", &[]) };
+    let excepted =
+        |effect: Verdict, until: Option<&str>| Rule { except: vec![except(&[("path", "/build/tmp/*")], until)], ..rule(effect, "files__*", &[]) };
     for (rules, default, verdict) in [
         (vec![excepted(Verdict::Ask, None)], Verdict::Ask, Verdict::Allow),
         (vec![excepted(Verdict::Ask, Some(TODAY))], Verdict::Ask, Verdict::Allow),
@@ -104,7 +112,12 @@ fn an_except_skips_its_own_rule_through_its_last_day() {
 #[test]
 fn approvers_and_stop_hold_for_every_matching_rule_also_a_skipped_one() {
     let [alice, bob] = ["os:alice@h", "os:bob@h"].map(|name| Actor(name.into()));
-    let skipped = Rule { except: vec![except(&[("path", "/a")], None)], approvers: vec![alice.clone()], on_deny: Then::Stop, ..rule(Verdict::Ask, "files__*", &[]) };
+    let skipped = Rule {
+        except: vec![except(&[("path", "/a")], None)],
+        approvers: vec![alice.clone()],
+        on_deny: Then::Stop,
+        ..rule(Verdict::Ask, "files__*", &[])
+    };
     let ask = Rule { approvers: vec![alice.clone(), bob.clone()], ..rule(Verdict::Ask, "*", &[("path", "/a")]) };
     let elsewhere = Rule { approvers: vec![bob.clone()], ..rule(Verdict::Ask, "*", &[("path", "/b")]) };
     let allow = Rule { approvers: vec![bob.clone()], ..rule(Verdict::Allow, "*", &[("mode", "soft")]) };
@@ -120,17 +133,32 @@ fn approvers_and_stop_hold_for_every_matching_rule_also_a_skipped_one() {
 fn d06_other_bytes_hold_nothing() {
     let grants = grants(vec![fs(Access::Write, "/build", When::Always)], vec![], vec![]);
     let other = Digest::of_bytes(b"other");
-    let judgement = grants.judge(CallFacts { plugin: "files", plugin_digest: &other, tool: "files__delete", effects: Effects::Once, arguments: &json!({}), today: TODAY });
+    let judgement = grants.judge(CallFacts {
+        plugin: "files",
+        plugin_digest: &other,
+        tool: "files__delete",
+        effects: Effects::Once,
+        arguments: &json!({}),
+        today: TODAY,
+    });
     assert_eq!((judgement.held, judgement.opens, judgement.limits), (Held::default(), vec![], Limits::default()));
     assert!(judgement.shut[0].starts_with("grants.toml:5: `[plugins.files]` is for other bytes"), "{:?}", judgement.shut);
     assert_eq!(judge(&grants, Effects::Once, &json!({})).limits.output_bytes, 7);
-    let unknown = grants.judge(CallFacts { plugin: "none", plugin_digest: &other, tool: "none__x", effects: Effects::Once, arguments: &json!({}), today: TODAY });
+    let unknown = grants.judge(CallFacts {
+        plugin: "none",
+        plugin_digest: &other,
+        tool: "none__x",
+        effects: Effects::Once,
+        arguments: &json!({}),
+        today: TODAY,
+    });
     assert_eq!((unknown.held, unknown.shut), (Held::default(), vec![]));
 }
 
 #[test]
 fn d03_a_read_only_call_holds_only_reading() {
-    let lines = vec![fs(Access::Write, "/build", When::Always), fs(Access::Write, "/build", within("path")), fs(Access::None, "/build/keep", When::Always)];
+    let lines =
+        vec![fs(Access::Write, "/build", When::Always), fs(Access::Write, "/build", within("path")), fs(Access::None, "/build/keep", When::Always)];
     let requests = vec![http("https://a.test/**", &["GET", "POST"], When::Always), http("https://b.test/**", &["POST"], When::Always)];
     let grants = grants(lines, requests, vec![]);
     let judgement = judge(&grants, Effects::ReadOnly, &json!({"path": "/build/a"}));
@@ -178,7 +206,15 @@ fn a_bound_path_under_none_is_denied() {
 #[test]
 fn an_argument_binds_a_url() {
     let bound = http("https://a.test/v1/{args.id}", &["DELETE"], When::Approved(Binding::Url));
-    let grants = grants(vec![], vec![bound, http("https://a.test/v1/{args.id}", &["GET"], When::Always), http("https://a.test/all", &["POST"], When::Approved(Binding::Whole))], vec![]);
+    let grants = grants(
+        vec![],
+        vec![
+            bound,
+            http("https://a.test/v1/{args.id}", &["GET"], When::Always),
+            http("https://a.test/all", &["POST"], When::Approved(Binding::Whole)),
+        ],
+        vec![],
+    );
     let check = |arguments: Value| shown(&judge(&grants, Effects::Once, &arguments));
     insta::assert_snapshot!(check(json!({"id": "a b/*"})), @r"
     http GET https://a.test/v1/a%20b%2F%2A
@@ -208,9 +244,20 @@ fn moving_a_rule_changes_no_digest_and_changing_one_does() {
 
 #[test]
 fn an_explanation_names_every_line() {
-    let grants = grants(vec![fs(Access::Read, "/build", When::Always), fs(Access::Write, "/build", within("path"))], vec![http("https://a.test/**", &["POST"], When::Always)], vec![]);
+    let grants = grants(
+        vec![fs(Access::Read, "/build", When::Always), fs(Access::Write, "/build", within("path"))],
+        vec![http("https://a.test/**", &["POST"], When::Always)],
+        vec![],
+    );
     let arguments = json!({"path": "/build/a"});
-    let explanation = grants.explain(CallFacts { plugin: "files", plugin_digest: &digest(), tool: "files__delete", effects: Effects::ReadOnly, arguments: &arguments, today: TODAY });
+    let explanation = grants.explain(CallFacts {
+        plugin: "files",
+        plugin_digest: &digest(),
+        tool: "files__delete",
+        effects: Effects::ReadOnly,
+        arguments: &arguments,
+        today: TODAY,
+    });
     insta::assert_snapshot!(explanation.lines.join("\n"), @r"
     grants.toml:10: in force: fs read everything below /build
     grants.toml:10: in force once approved: fs read /build/a, exactly this entry

@@ -30,7 +30,9 @@ impl ArgumentPattern {
     /// A string, number or boolean, as the grants file holds it.
     pub fn read(value: Value) -> Result<Self, PatternError> {
         match value {
-            Value::String(text) if text.chars().count() > PATTERN_MAX => Err(PatternError::new(format!("a pattern holds at most {PATTERN_MAX} characters"))),
+            Value::String(text) if text.chars().count() > PATTERN_MAX => {
+                Err(PatternError::new(format!("a pattern holds at most {PATTERN_MAX} characters")))
+            }
             Value::String(text) => Ok(Self::Text(text)),
             Value::Number(_) | Value::Bool(_) => Ok(Self::Exact(value)),
             _ => Err(PatternError::new("an argument pattern is a string, a number or a boolean")),
@@ -136,7 +138,8 @@ mod tests {
         let text = ArgumentPattern::from("/build/tmp/**");
         let number = ArgumentPattern::Exact(json!(3));
         let boolean = ArgumentPattern::Exact(json!(true));
-        let strings = ["", "/", "/etc/../x", "/build/./tmp/x", "/build//tmp/x", "/build/tmp/", "..", "a/..", "/build/tmp/../x"].map(|text| json!(text));
+        let strings =
+            ["", "/", "/etc/../x", "/build/./tmp/x", "/build//tmp/x", "/build/tmp/", "..", "a/..", "/build/tmp/../x"].map(|text| json!(text));
         let others = [json!(null), json!([]), json!({}), json!(["/build/tmp/x"])];
         let check = |pattern: &ArgumentPattern, argument: Option<&Value>| {
             assert!(pattern.matches(argument, Side::Guards), "{pattern} does not guard {argument:?}");
@@ -153,7 +156,13 @@ mod tests {
 
     #[test]
     fn numbers_and_booleans_compare_in_canonical_text() {
-        for (pattern, argument, fits) in [(json!(3), json!(3.0), true), (json!(3), json!(4), false), (json!(0.5), json!(0.5), true), (json!(true), json!(true), true), (json!(true), json!(false), false)] {
+        for (pattern, argument, fits) in [
+            (json!(3), json!(3.0), true),
+            (json!(3), json!(4), false),
+            (json!(0.5), json!(0.5), true),
+            (json!(true), json!(true), true),
+            (json!(true), json!(false), false),
+        ] {
             for side in [Side::Guards, Side::Opens] {
                 assert_eq!(ArgumentPattern::Exact(pattern.clone()).matches(Some(&argument), side), fits, "{pattern} on {argument}");
             }

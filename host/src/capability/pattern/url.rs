@@ -57,7 +57,11 @@ impl UrlPattern {
     pub fn matches(&self, url: &Url) -> bool {
         let Some(host) = host_of(url) else { return false };
         let plain = url.username().is_empty() && url.password().is_none();
-        plain && url.scheme() == self.scheme && url.port_or_known_default() == Some(self.port) && self.host.matches(&host) && self.matches_path(url.path())
+        plain
+            && url.scheme() == self.scheme
+            && url.port_or_known_default() == Some(self.port)
+            && self.host.matches(&host)
+            && self.matches_path(url.path())
     }
 
     fn matches_path(&self, path: &str) -> bool {
@@ -109,11 +113,15 @@ fn refuse_odd_characters(text: &str) -> Result<(), PatternError> {
     if text.chars().count() > PATTERN_MAX {
         return Err(PatternError::new(format!("a URL pattern holds at most {PATTERN_MAX} characters")));
     }
-    if let Some(odd) = text.chars().find(|character| character.is_control() || character.is_whitespace() || matches!(character, '\\' | '"' | '<' | '>')) {
+    if let Some(odd) =
+        text.chars().find(|character| character.is_control() || character.is_whitespace() || matches!(character, '\\' | '"' | '<' | '>'))
+    {
         return Err(PatternError::new(format!("a URL pattern cannot hold `{}`", odd.escape_default())));
     }
     if let Some((before, _)) = text.split_once('?') {
-        return Err(PatternError::new("queries are not matched, so a URL pattern cannot hold `?`").hint(format!("write `{before}`; it covers every query")));
+        return Err(
+            PatternError::new("queries are not matched, so a URL pattern cannot hold `?`").hint(format!("write `{before}`; it covers every query"))
+        );
     }
     if let Some((before, _)) = text.split_once('#') {
         return Err(PatternError::new("a fragment is never sent, so a URL pattern cannot hold `#`").hint(format!("write `{before}`")));
@@ -150,7 +158,8 @@ fn split_authority(authority: &str) -> Result<(&str, Option<&str>), PatternError
 fn read_port(text: &str) -> Result<u16, PatternError> {
     match text.parse() {
         Ok(port) if port != 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(port),
-        _ => Err(PatternError::new(format!("`{text}` is not a port")).hint("write one line for each port; without one it is 443 for `https`, 80 for `http`")),
+        _ => Err(PatternError::new(format!("`{text}` is not a port"))
+            .hint("write one line for each port; without one it is 443 for `https`, 80 for `http`")),
     }
 }
 
@@ -208,7 +217,8 @@ fn path_tokens(path: &str) -> Result<Vec<Token>, PatternError> {
             let (token, byte) = match byte {
                 b'*' => (Token::Star, b'*'),
                 b'%' => {
-                    let byte = encoded_byte(&mut bytes).ok_or_else(|| PatternError::new(format!("`{segment}` holds a `%` without two hex digits")))?;
+                    let byte =
+                        encoded_byte(&mut bytes).ok_or_else(|| PatternError::new(format!("`{segment}` holds a `%` without two hex digits")))?;
                     (Token::Symbol(byte.into()), byte)
                 }
                 byte => (Token::Symbol(byte.into()), byte),

@@ -51,7 +51,8 @@ fn read_variable((name, item): (&str, Item<'_>)) -> Result<(String, String), Con
 fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure) -> Result<Vec<FsGrant>, ConfigError> {
     let mut lines: Vec<FsGrant> = Vec::new();
     // A `none` line may stand before the mount it lies in, so the others are read first.
-    let (none, others): (Vec<_>, Vec<_>) = sections.iter().partition(|section| section.get("access").is_some_and(|access| matches!(access.text(), Ok("none"))));
+    let (none, others): (Vec<_>, Vec<_>) =
+        sections.iter().partition(|section| section.get("access").is_some_and(|access| matches!(access.text(), Ok("none"))));
     for section in others.into_iter().chain(none) {
         let line = read_fs(section, folder, &lines, enclosure)?;
         lines.push(line);
@@ -73,7 +74,9 @@ fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: 
     if access != Access::None {
         let item = section.require("path")?;
         if let Some(what) = enclosure.reached_by(&path) {
-            return Err(item.error(format!("`{}` would reach {what} ({})", item.name(), path.display())).with_hint("grant a folder of its own, apart from what runs the host"));
+            return Err(item
+                .error(format!("`{}` would reach {what} ({})", item.name(), path.display()))
+                .with_hint("grant a folder of its own, apart from what runs the host"));
         }
         if let Some(other) = before.iter().find(|other| disagrees(other, &mount, &path)) {
             let reason = format!("mount {mount} is {} here, and line {} makes it another folder", path.display(), other.line);
@@ -88,7 +91,9 @@ fn read_mount(section: &Section<'_>) -> Result<String, ConfigError> {
     let mount = item.text()?;
     match guest_path::is_normal(mount) {
         true => Ok(mount.to_owned()),
-        false => Err(item.error(format!("`{}` must be an absolute path in normal form such as /build (no `.`, `..`, `//` or final slash)", item.name()))),
+        false => {
+            Err(item.error(format!("`{}` must be an absolute path in normal form such as /build (no `.`, `..`, `//` or final slash)", item.name())))
+        }
     }
 }
 
@@ -137,7 +142,10 @@ fn read_when(section: &Section<'_>, access: Access) -> Result<When, ConfigError>
         (Some(within), None) => Ok(When::Approved(Binding::Within(argument_path(&within)?))),
         (None, Some(_)) => Ok(When::Approved(Binding::Whole)),
         (Some(within), Some(_)) => Err(within.error("`within` and `scope = \"whole\"` exclude each other")),
-        (None, None) => Err(section.require("when")?.error("an approved-only line does not say for what").with_hint("add `within = \"args.path\"` for the entry an argument names, or `scope = \"whole\"` for all of the line")),
+        (None, None) => Err(section
+            .require("when")?
+            .error("an approved-only line does not say for what")
+            .with_hint("add `within = \"args.path\"` for the entry an argument names, or `scope = \"whole\"` for all of the line")),
     }
 }
 
@@ -179,7 +187,10 @@ fn read_http(section: &Section<'_>) -> Result<HttpGrant, ConfigError> {
         (true, Some(scope), true) => return Err(scope.error("an argument in the URL and `scope = \"whole\"` exclude each other")),
         (true, None, false) => {
             let reason = "an approved-only line does not say for what";
-            return Err(section.require("when")?.error(reason).with_hint("put an argument into the URL's path, such as `/v1/{args.id}`, or add `scope = \"whole\"` for all of the line"));
+            return Err(section
+                .require("when")?
+                .error(reason)
+                .with_hint("put an argument into the URL's path, such as `/v1/{args.id}`, or add `scope = \"whole\"` for all of the line"));
         }
     };
     Ok(HttpGrant { url: template.to_string(), methods, private, when, line: section.line() })
@@ -191,6 +202,8 @@ fn read_method(item: &Item<'_>, method: &str) -> Result<String, ConfigError> {
     match method.as_str() {
         "CONNECT" | "TRACE" => Err(item.error(format!("method {method} cannot be granted"))),
         _ if token => Ok(method),
-        _ => Err(item.error(format!("`{}`: \"{}\" is no method", item.name(), method.escape_debug())).with_hint("name each, such as [\"GET\", \"POST\"]")),
+        _ => Err(item
+            .error(format!("`{}`: \"{}\" is no method", item.name(), method.escape_debug()))
+            .with_hint("name each, such as [\"GET\", \"POST\"]")),
     }
 }

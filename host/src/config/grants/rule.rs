@@ -33,18 +33,22 @@ pub(super) fn read(section: &Section<'_>, host: &str) -> Result<Rule, ConfigErro
 fn read_tool(section: &Section<'_>) -> Result<String, ConfigError> {
     let item = section.require("tool")?;
     let tool = item.text()?;
-    let readable = !tool.is_empty() && tool.len() <= PATTERN_MAX && tool.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'*'));
+    let readable =
+        !tool.is_empty() && tool.len() <= PATTERN_MAX && tool.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'*'));
     if readable && (tool.contains('*') || tool.contains("__")) {
         return Ok(tool.to_owned());
     }
-    Err(item.error(format!("`{}`: \"{}\" fits no tool", item.name(), tool.escape_debug())).with_hint("tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool"))
+    Err(item
+        .error(format!("`{}`: \"{}\" fits no tool", item.name(), tool.escape_debug()))
+        .with_hint("tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool"))
 }
 
 fn read_patterns(item: &Item<'_>) -> Result<Patterns, ConfigError> {
     let mut patterns = Vec::new();
     for (key, item) in item.section()?.items() {
         match item.scalar()? {
-            Some(value) => patterns.push((vec![key.to_owned()], ArgumentPattern::read(value).map_err(|error| item.error(format!("`{}`: {error}", item.name())))?)),
+            Some(value) => patterns
+                .push((vec![key.to_owned()], ArgumentPattern::read(value).map_err(|error| item.error(format!("`{}`: {error}", item.name())))?)),
             None => {
                 let inner = read_patterns(&item)?;
                 if inner.is_empty() {

@@ -10,7 +10,15 @@ const DIGEST: &str = "sha256:000000000000000000000000000000000000000000000000000
 
 fn places() -> Places {
     let at = |path: &str| PathBuf::from(path);
-    Places { plugins: at("/pg/plugins"), grants: at("/pg/grants.toml"), journal: at("/pg/journal.db"), cache: at("/pg/cache"), config: at("/pg/config.toml"), project: at("/pg/pausegate.toml"), binary: None }
+    Places {
+        plugins: at("/pg/plugins"),
+        grants: at("/pg/grants.toml"),
+        journal: at("/pg/journal.db"),
+        cache: at("/pg/cache"),
+        config: at("/pg/config.toml"),
+        project: at("/pg/pausegate.toml"),
+        binary: None,
+    }
 }
 
 fn read_text(text: &str) -> Result<Grants, ConfigError> {
@@ -72,16 +80,31 @@ on_deny = "stop"
         let grants = read_text(&text).unwrap();
         assert_eq!((grants.default_verdict, grants.default_limits.memory_bytes, grants.default_limits.time.as_secs()), (Verdict::Ask, 128 << 20, 60));
         let files = &grants.plugins["files"];
-        assert_eq!((files.digest.clone(), files.line, files.fs.iter().map(|line| line.line).collect::<Vec<_>>()), (Pin::Exact(DIGEST.parse::<Digest>().unwrap()), 7, vec![9, 13, 19]));
+        assert_eq!(
+            (files.digest.clone(), files.line, files.fs.iter().map(|line| line.line).collect::<Vec<_>>()),
+            (Pin::Exact(DIGEST.parse::<Digest>().unwrap()), 7, vec![9, 13, 19])
+        );
         assert_eq!(files.fs.iter().map(|line| line.path.to_str().unwrap()).collect::<Vec<_>>(), ["/pg/build", "/pg/build", "/pg/build/keep"]);
         assert_eq!((files.fs[1].access, files.fs[1].when.clone()), (Access::Write, When::Approved(Binding::Within(vec!["path".into()]))));
         let weather = &grants.plugins["weather"];
-        assert_eq!((&weather.digest, weather.limits.cpu.as_millis(), weather.limits.time.as_secs(), weather.env["UNITS"].as_str()), (&Pin::Any, 500, 60, "metric"));
-        assert_eq!((weather.http[0].url.as_str(), weather.http[0].methods.join(" "), weather.http[0].when.clone()), ("https://api.weather.example/v1/{args.city}", "GET DELETE".into(), When::Approved(Binding::Url)));
-        assert_eq!((weather.http[1].url.as_str(), weather.http[1].private, weather.http[1].when.clone()), ("http://127.0.0.1:8080/**", true, When::Always));
+        assert_eq!(
+            (&weather.digest, weather.limits.cpu.as_millis(), weather.limits.time.as_secs(), weather.env["UNITS"].as_str()),
+            (&Pin::Any, 500, 60, "metric")
+        );
+        assert_eq!(
+            (weather.http[0].url.as_str(), weather.http[0].methods.join(" "), weather.http[0].when.clone()),
+            ("https://api.weather.example/v1/{args.city}", "GET DELETE".into(), When::Approved(Binding::Url))
+        );
+        assert_eq!(
+            (weather.http[1].url.as_str(), weather.http[1].private, weather.http[1].when.clone()),
+            ("http://127.0.0.1:8080/**", true, When::Always)
+        );
         let rule = &grants.rules[0];
         let names = |actors: &[crate::chain::Actor]| actors.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        assert_eq!((rule.line, rule.effect, rule.on_deny, names(&rule.approvers)), (34, Verdict::Ask, Then::Stop, "os:alice@h os:bob@elsewhere".into()));
+        assert_eq!(
+            (rule.line, rule.effect, rule.on_deny, names(&rule.approvers)),
+            (34, Verdict::Ask, Then::Stop, "os:alice@h os:bob@elsewhere".into())
+        );
         let patterns = rule.args.iter().map(|(path, pattern)| format!("{}={pattern}", path.join("."))).collect::<Vec<_>>();
         assert_eq!(patterns, [r#"path="/build/**""#, "options.force=true", "count=3"]);
         assert_eq!(rule.except.iter().map(|except| except.until.clone().unwrap()).collect::<Vec<_>>(), ["2026-12-31", "2026-01-01"]);
@@ -134,8 +157,14 @@ fn w54_a_broken_file_is_refused_with_its_line() {
         ("within no argument", fs("path = \"./a\"\nmount = \"/a\"\naccess = \"write\"\nwhen = \"approved\"\nwithin = \"path\"")),
         ("both bindings", fs("path = \"./a\"\nmount = \"/a\"\naccess = \"write\"\nwhen = \"approved\"\nwithin = \"args.path\"\nscope = \"whole\"")),
         ("none approved", fs("path = \"./a\"\nmount = \"/a\"\naccess = \"none\"\nwhen = \"approved\"\nscope = \"whole\"")),
-        ("one mount, two folders", fs("path = \"./a\"\nmount = \"/a\"\naccess = \"read\"\n[[plugins.files.fs]]\npath = \"./b\"\nmount = \"/a\"\naccess = \"write\"")),
-        ("mount in a mount", fs("path = \"./a\"\nmount = \"/a\"\naccess = \"read\"\n[[plugins.files.fs]]\npath = \"./b\"\nmount = \"/a/b\"\naccess = \"write\"")),
+        (
+            "one mount, two folders",
+            fs("path = \"./a\"\nmount = \"/a\"\naccess = \"read\"\n[[plugins.files.fs]]\npath = \"./b\"\nmount = \"/a\"\naccess = \"write\""),
+        ),
+        (
+            "mount in a mount",
+            fs("path = \"./a\"\nmount = \"/a\"\naccess = \"read\"\n[[plugins.files.fs]]\npath = \"./b\"\nmount = \"/a/b\"\naccess = \"write\""),
+        ),
         ("on_missing", fs("path = \"./a\"\nmount = \"/a\"\naccess = \"read\"\non_missing = \"ask\"")),
         ("host without scheme", http("url = \"localhost\"\nmethods = [\"GET\"]")),
         ("query", http("url = \"https://a.test/b?c\"\nmethods = [\"GET\"]")),

@@ -81,8 +81,17 @@ fn d05_a_cloned_folder_sets_only_what_harms_nobody() {
         home.shown(&home.read(&Flags::default()).expect_err(text))
     };
     let all: Vec<String> = [
-        "grants = \"mine.toml\"", "model = \"m\"\nplugins = \"./plugins\"", "journal = \"j.db\"", "cache = \"c\"", "config = \"c.toml\"", "auto_approve = true", "openai_base_url = \"http://evil.test\"",
-        "[notify]\ncommand = \"x\"", "[plugins.files]\ndigest = \"any\"", "[[rules]]\ntool = \"*\"", "host = \"0.0.0.0\"",
+        "grants = \"mine.toml\"",
+        "model = \"m\"\nplugins = \"./plugins\"",
+        "journal = \"j.db\"",
+        "cache = \"c\"",
+        "config = \"c.toml\"",
+        "auto_approve = true",
+        "openai_base_url = \"http://evil.test\"",
+        "[notify]\ncommand = \"x\"",
+        "[plugins.files]\ndigest = \"any\"",
+        "[[rules]]\ntool = \"*\"",
+        "host = \"0.0.0.0\"",
     ]
     .iter()
     .map(|text| shown(text))
@@ -108,10 +117,29 @@ fn w54_broken_settings_are_refused() {
     let variable = |name: &str, value: &str| (Home::new().set(name, value), Flags::default());
     let journal = |text: &str| (Home::new(), Flags { journal: Some(text.into()), ..Flags::default() });
     let all: Vec<String> = [
-        user("\u{feff}model = \"m\""), user("model = 1"), user("model = \"a\"\nmodel = \"b\""), user("# first\r\nmodle = \"m\"\r\n"), user("model = \"m"), user("max_turns = 0"), user("max_turns = \"3\""), user("max_turns = 99999999999"),
-        user("only_plugins = \"files\""), user("only_plugins = []"), user("only_plugins = [\"Files\"]"), user("grants = \"~/grants.toml\""), user("plugins = \"\""), user("journal = \"postgres://db/x\""), user("auto_approve = true"),
-        variable("PAUSEGATE_MAX_TURNS", "many"), variable("PAUSEGATE_GRANTS", ""), variable("PAUSEGATE_JOURNAL", "postgres://h/d"), variable("PAUSEGATE_CONFIG", "none.toml"),
-        journal("mysql://h/d"), journal("sqlite:"), journal("sqlite::memory:"), journal("postgresql://h/d"),
+        user("\u{feff}model = \"m\""),
+        user("model = 1"),
+        user("model = \"a\"\nmodel = \"b\""),
+        user("# first\r\nmodle = \"m\"\r\n"),
+        user("model = \"m"),
+        user("max_turns = 0"),
+        user("max_turns = \"3\""),
+        user("max_turns = 99999999999"),
+        user("only_plugins = \"files\""),
+        user("only_plugins = []"),
+        user("only_plugins = [\"Files\"]"),
+        user("grants = \"~/grants.toml\""),
+        user("plugins = \"\""),
+        user("journal = \"postgres://db/x\""),
+        user("auto_approve = true"),
+        variable("PAUSEGATE_MAX_TURNS", "many"),
+        variable("PAUSEGATE_GRANTS", ""),
+        variable("PAUSEGATE_JOURNAL", "postgres://h/d"),
+        variable("PAUSEGATE_CONFIG", "none.toml"),
+        journal("mysql://h/d"),
+        journal("sqlite:"),
+        journal("sqlite::memory:"),
+        journal("postgresql://h/d"),
         (Home::new(), Flags { config: Some("none.toml".into()), ..Flags::default() }),
     ]
     .iter()

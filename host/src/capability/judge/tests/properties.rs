@@ -14,7 +14,8 @@ fn any_fs() -> impl Strategy<Value = FsGrant> {
 fn any_http() -> impl Strategy<Value = HttpGrant> {
     let url = prop_oneof![Just("https://a.test/**"), Just("https://a.test/{args.path}"), Just("https://a.test/{args.other}")];
     let when = prop_oneof![Just(When::Always), Just(When::Approved(Binding::Url)), Just(When::Approved(Binding::Whole))];
-    (url, prop_oneof![Just(vec!["GET"]), Just(vec!["POST"]), Just(vec!["GET", "POST"])], when).prop_map(|(url, methods, when)| http(url, &methods, when))
+    (url, prop_oneof![Just(vec!["GET"]), Just(vec!["POST"]), Just(vec!["GET", "POST"])], when)
+        .prop_map(|(url, methods, when)| http(url, &methods, when))
 }
 
 fn any_args() -> impl Strategy<Value = Vec<(&'static str, &'static str)>> {
@@ -38,7 +39,15 @@ fn any_grants() -> impl Strategy<Value = Grants> {
 }
 
 fn any_arguments() -> impl Strategy<Value = Value> {
-    let value = prop_oneof![Just(json!("/a/b/c")), Just(json!("/a/x")), Just(json!("/a/../x")), Just(json!("x")), Just(json!("")), Just(json!(3)), Just(json!(null))];
+    let value = prop_oneof![
+        Just(json!("/a/b/c")),
+        Just(json!("/a/x")),
+        Just(json!("/a/../x")),
+        Just(json!("x")),
+        Just(json!("")),
+        Just(json!(3)),
+        Just(json!(null))
+    ];
     prop::collection::btree_map(prop_oneof![Just("path"), Just("other")], value, 0..3).prop_map(|arguments| json!(arguments))
 }
 

@@ -21,7 +21,8 @@ pub struct UrlTemplate {
 
 impl UrlTemplate {
     pub fn parse(text: &str) -> Result<Self, PatternError> {
-        let path_start = text.find("://").and_then(|scheme| text[scheme + 3..].find(['/', '?', '#']).map(|slash| scheme + 3 + slash)).unwrap_or(text.len());
+        let path_start =
+            text.find("://").and_then(|scheme| text[scheme + 3..].find(['/', '?', '#']).map(|slash| scheme + 3 + slash)).unwrap_or(text.len());
         let (origin, path) = text.split_at(path_start);
         if origin.contains(['{', '}']) {
             return Err(PatternError::new("`{args.…}` stands only in the path of a URL pattern"));
@@ -45,7 +46,8 @@ impl UrlTemplate {
         }
         let pattern = UrlPattern::parse(&format!("{origin}{}", filled.join("/")))?.to_string();
         template.rest.pop();
-        let origin_end = pattern.find("://").and_then(|scheme| pattern[scheme + 3..].find('/').map(|slash| scheme + 3 + slash)).unwrap_or(pattern.len());
+        let origin_end =
+            pattern.find("://").and_then(|scheme| pattern[scheme + 3..].find('/').map(|slash| scheme + 3 + slash)).unwrap_or(pattern.len());
         let first = template.slots.first_mut().map_or(&mut template.rest, |(before, _)| before);
         let path = if path.is_empty() { "/**" } else { first.as_str() };
         *first = format!("{}{path}", &pattern[..origin_end]);
@@ -88,7 +90,8 @@ fn slot_of(segment: &str) -> Result<Option<Vec<String>>, PatternError> {
     let name = segment.strip_prefix("{args.").and_then(|rest| rest.strip_suffix('}')).filter(|name| !name.contains(['{', '}']));
     match name.map(|name| name.split('.').map(str::to_owned).collect::<Vec<_>>()) {
         Some(path) if path.iter().all(|key| !key.is_empty()) => Ok(Some(path)),
-        _ => Err(PatternError::new(format!("segment `{segment}` is not one whole `{{args.name}}`")).hint("write `/v1/{args.city}`, the argument as a segment of its own")),
+        _ => Err(PatternError::new(format!("segment `{segment}` is not one whole `{{args.name}}`"))
+            .hint("write `/v1/{args.city}`, the argument as a segment of its own")),
     }
 }
 
@@ -120,7 +123,9 @@ mod tests {
         assert_eq!(bound(json!("Ulm")).unwrap(), "https://api.test/v1/Ulm/now");
         assert_eq!(bound(json!("a/b *?#%")).unwrap(), "https://api.test/v1/a%2Fb%20%2A%3F%23%25/now");
         assert_eq!(bound(json!(7)).unwrap(), "https://api.test/v1/7/now");
-        for odd in [json!(""), json!("."), json!(".."), json!("../x"), json!("a\\..\\b"), json!("a\nb"), json!("a\u{0}"), json!(null), json!([]), json!({})] {
+        for odd in
+            [json!(""), json!("."), json!(".."), json!("../x"), json!("a\\..\\b"), json!("a\nb"), json!("a\u{0}"), json!(null), json!([]), json!({})]
+        {
             assert!(bound(odd.clone()).is_err(), "{odd} was bound");
         }
         assert!(template.bind(&json!({})).unwrap_err().contains("args.city is absent"));
@@ -143,7 +148,18 @@ mod tests {
 
     #[test]
     fn arguments_stand_only_in_a_path_and_alone() {
-        for text in ["https://{args.host}/x", "{args.url}", "https://a.test:{args.port}/", "https://a.test/a{args.x}", "https://a.test/{args.x}b", "https://a.test/{x}", "https://a.test/{args.}", "https://a.test/{args.x..y}", "https://a.test/{args.x", "https://a.test/{args.x}?q={args.y}"] {
+        for text in [
+            "https://{args.host}/x",
+            "{args.url}",
+            "https://a.test:{args.port}/",
+            "https://a.test/a{args.x}",
+            "https://a.test/{args.x}b",
+            "https://a.test/{x}",
+            "https://a.test/{args.}",
+            "https://a.test/{args.x..y}",
+            "https://a.test/{args.x",
+            "https://a.test/{args.x}?q={args.y}",
+        ] {
             assert!(UrlTemplate::parse(text).is_err(), "{text} was read");
         }
         assert_eq!(UrlTemplate::parse("https://a.test").unwrap().to_string(), "https://a.test/**");

@@ -2,7 +2,9 @@ use super::*;
 use proptest::prelude::*;
 
 fn matches(pattern: &str, url: &str) -> bool {
-    UrlPattern::parse(pattern).unwrap_or_else(|error| panic!("{pattern}: {error}")).matches(&Url::parse(url).unwrap_or_else(|error| panic!("{url}: {error}")))
+    UrlPattern::parse(pattern)
+        .unwrap_or_else(|error| panic!("{pattern}: {error}"))
+        .matches(&Url::parse(url).unwrap_or_else(|error| panic!("{url}: {error}")))
 }
 
 #[test]
@@ -78,9 +80,33 @@ fn w26_a_bad_pattern_is_refused_with_a_hint() {
         format!("{text}: {error}{}", error.hint.as_ref().map_or(String::new(), |hint| format!(" | {hint}")))
     };
     let all: Vec<String> = [
-        "localhost", "localhost:8000/x", "*", "https://*", "*.com", "https://*.com", "https://api.*.com/", "https://192.168.1.*/", "https://a/b?c", "https://a/b#c", "ftp://a.test/",
-        "https://u:p@a.test/", "https://a.test:*/", "https://a.test:0/", "https://a.test:99999/", "https:///x", "https://a..test/", "https://a.test/../x", "https://a.test/x/%2e%2E/y",
-        "https://a.test//x", "https://a.test/%zz", "https://a.test/a b", "https://a.test/{args.x}", "https://a.test\\x", "https://**.a.test/", "https://[::1/", "",
+        "localhost",
+        "localhost:8000/x",
+        "*",
+        "https://*",
+        "*.com",
+        "https://*.com",
+        "https://api.*.com/",
+        "https://192.168.1.*/",
+        "https://a/b?c",
+        "https://a/b#c",
+        "ftp://a.test/",
+        "https://u:p@a.test/",
+        "https://a.test:*/",
+        "https://a.test:0/",
+        "https://a.test:99999/",
+        "https:///x",
+        "https://a..test/",
+        "https://a.test/../x",
+        "https://a.test/x/%2e%2E/y",
+        "https://a.test//x",
+        "https://a.test/%zz",
+        "https://a.test/a b",
+        "https://a.test/{args.x}",
+        "https://a.test\\x",
+        "https://**.a.test/",
+        "https://[::1/",
+        "",
     ]
     .iter()
     .map(|text| check(text))

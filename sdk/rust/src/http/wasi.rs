@@ -17,11 +17,14 @@ const READ_BYTES_MAX: usize = 64 * 1024;
 
 pub(super) fn exchange(request: &Request, target: &Target) -> Result<Response, Failure> {
     let outgoing = outgoing(request, target)?;
-    let body = outgoing.body().expect("a new request's body is there once");
+    // Taken only when there is something to send: a host may announce a body that was taken, be it empty.
+    let body = (!request.body.is_empty()).then(|| outgoing.body().expect("a new request's body is there once"));
     // Before the body is written: a host that refuses says so at once, and one that sends needs a reader for it.
     let failed = |code| failure(request, &code);
     let pending = outgoing_handler::handle(outgoing, options(request)).map_err(failed)?;
-    write(body, &request.body);
+    if let Some(body) = body {
+        write(body, &request.body);
+    }
     let incoming = wait(&pending).map_err(failed)?;
     let status = incoming.status();
     let headers = incoming.headers().entries();

@@ -19,6 +19,8 @@ mod carry;
 mod change;
 mod drive;
 mod open;
+#[cfg(test)]
+mod tests;
 
 pub use carry::{Prompt, Resume};
 pub use change::{Decision, Said};

@@ -36,7 +36,9 @@ pub enum ArgumentsError {
 /// Reads what a model or a person wrote; empty text stands for `{}`, as providers send it for a call without arguments.
 pub fn read(text: &str) -> Result<Arguments, ArgumentsError> {
     let text = if text.trim().is_empty() { "{}" } else { text };
-    let value = read_json(text)?;
+    let mut value = read_json(text)?;
+    // People see the arguments in the order that is hashed and handed over.
+    value.sort_all_objects();
     match &value {
         Value::Object(_) => Ok(Arguments { canonical: canonical(&value), value }),
         Value::Array(_) => Err(ArgumentsError::NotAnObject("an array")),

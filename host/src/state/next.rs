@@ -33,7 +33,7 @@ pub struct Around<'a> {
     /// Why a plugin is not loaded, where it is known.
     pub failures: &'a BTreeMap<String, String>,
     /// Calls that this process runs right now.
-    pub running: &'a dyn Fn(CallKey) -> bool,
+    pub running: &'a (dyn Fn(CallKey) -> bool + Sync),
 }
 
 pub fn next(state: &ChainState, around: &Around<'_>) -> Next {

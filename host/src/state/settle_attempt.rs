@@ -18,7 +18,11 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
     let finished = |status, result| Event::CallFinished { call: key, status, result, uses, refusals: refusals.clone() };
     let asked = match ending {
         Ending::Result(result) => {
-            let status = if result.as_failure().is_some() { CallStatus::Failed } else { CallStatus::Succeeded };
+            let status = match result.as_failure() {
+                None => CallStatus::Succeeded,
+                Some(failure) if failure.kind == kind::CANCELLED && state.stop.is_some() => CallStatus::Cancelled,
+                Some(_) => CallStatus::Failed,
+            };
             return vec![finished(status, result)];
         }
         Ending::Pause(asked) => asked,

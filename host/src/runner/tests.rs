@@ -1,0 +1,8 @@
+//! Chains driven on twins of journal, plugins and model: the promises of DESIGN §3 and §4, without a database or wasm.
+
+mod decisions;
+mod life;
+mod memory;
+mod operators;
+mod siblings;
+mod twins;

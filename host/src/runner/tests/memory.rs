@@ -1,0 +1,135 @@
+//! A journal in memory, as strict as the real one about sequence numbers, epochs and holders.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::{BoxFuture, FutureExt, ready};
+
+use crate::chain::{ChainId, ChainStatus, Seq};
+use crate::event::Stamped;
+use crate::journal::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
+use crate::pause::PauseId;
+use crate::state::ChainState;
+
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    chains: BTreeMap<ChainId, (u64, Vec<Stamped>)>,
+    held: HashSet<ChainId>,
+}
+
+impl Memory {
+    pub fn state(&self, id: &ChainId) -> ChainState {
+        ChainState::fold(id.clone(), &self.0.lock().unwrap().chains[id].1)
+    }
+
+    pub fn stamped(&self, id: &ChainId) -> Vec<Stamped> {
+        self.0.lock().unwrap().chains[id].1.clone()
+    }
+
+    /// As if the holder's process had died.
+    pub fn forget_holders(&self) {
+        self.0.lock().unwrap().held.clear();
+    }
+
+    /// As if the process had died before it wrote the events after `seq`.
+    pub fn cut_after(&self, id: &ChainId, seq: Seq) {
+        let mut inner = self.0.lock().unwrap();
+        inner.chains.get_mut(id).unwrap().1.truncate(seq as usize);
+    }
+
+    fn now<T: Send + 'static>(value: T) -> BoxFuture<'static, T> {
+        ready(value).boxed()
+    }
+}
+
+impl Journal for Memory {
+    fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        let mut inner = self.0.lock().unwrap();
+        let (epoch, events) = inner.chains.entry(append.chain.clone()).or_default();
+        let head = events.len() as Seq;
+        let result = if append.epoch.is_some_and(|given| given != *epoch) {
+            Err(JournalError::Fenced { chain: append.chain.clone() })
+        } else if head != append.after {
+            Err(JournalError::Moved { chain: append.chain.clone(), head })
+        } else {
+            events.extend_from_slice(append.events);
+            assert_eq!(*append.state, ChainState::fold(append.chain.clone(), &*events), "the state is the fold of the events");
+            Ok(events.len() as Seq)
+        };
+        Self::now(result)
+    }
+
+    fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>> {
+        let inner = self.0.lock().unwrap();
+        let events = inner.chains.get(chain).map(|(_, events)| events[after as usize..].to_vec()).unwrap_or_default();
+        Self::now(Ok(events))
+    }
+
+    fn head(&self, chain: &ChainId) -> BoxFuture<'_, Result<Seq, JournalError>> {
+        let inner = self.0.lock().unwrap();
+        Self::now(Ok(inner.chains.get(chain).map_or(0, |(_, events)| events.len() as Seq)))
+    }
+
+    fn take(&self, chain: &ChainId) -> BoxFuture<'_, Result<Hold, JournalError>> {
+        let mut inner = self.0.lock().unwrap();
+        if !inner.held.insert(chain.clone()) {
+            return Self::now(Err(JournalError::Held { chain: chain.clone(), holder: "another process".into() }));
+        }
+        let (epoch, _) = inner.chains.get_mut(chain).expect("tests take chains they started");
+        *epoch += 1;
+        let (journal, chain) = (self.clone(), chain.clone());
+        Self::now(Ok(Hold { epoch: *epoch, lock: Box::new(Unlock(journal, chain)) }))
+    }
+
+    fn find_chain(&self, prefix: &str) -> BoxFuture<'_, Result<ChainId, JournalError>> {
+        Self::now(Ok(ChainId(prefix.to_owned())))
+    }
+
+    fn find_pause(&self, id: &str) -> BoxFuture<'_, Result<(ChainId, PauseId), JournalError>> {
+        let inner = self.0.lock().unwrap();
+        let holds = |id: &PauseId, chain: &ChainId| self_fold(&inner, chain).pause(id).is_some();
+        let id = PauseId(id.to_owned());
+        let found = inner.chains.keys().find(|chain| holds(&id, chain)).cloned();
+        let unknown = JournalError::Unknown { what: "pause", prefix: id.0.clone() };
+        Self::now(found.map(|chain| (chain, id)).ok_or(unknown))
+    }
+
+    fn chains(&self, _limit: u32) -> BoxFuture<'_, Result<Vec<ChainRow>, JournalError>> {
+        unimplemented!("lists are the database's to test")
+    }
+
+    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>> {
+        let inner = self.0.lock().unwrap();
+        let states = inner.chains.keys().map(|chain| self_fold(&inner, chain));
+        let rows = states.flat_map(|state| {
+            let row = |pause: &crate::pause::Pause| PendingRow {
+                pause: pause.clone(),
+                chain: state.id.clone(),
+                started_by: state.started_by.clone(),
+                chain_status: ChainStatus::Paused,
+                title: state.title(),
+            };
+            state.open_pauses().map(row).collect::<Vec<_>>()
+        });
+        Self::now(Ok(rows.collect()))
+    }
+
+    fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>> {
+        Self::now(Ok(self.0.lock().unwrap().chains.keys().next_back().cloned()))
+    }
+}
+
+fn self_fold(inner: &Inner, chain: &ChainId) -> ChainState {
+    ChainState::fold(chain.clone(), &inner.chains[chain].1)
+}
+
+struct Unlock(Memory, ChainId);
+
+impl Drop for Unlock {
+    fn drop(&mut self) {
+        self.0.0.lock().unwrap().held.remove(&self.1);
+    }
+}

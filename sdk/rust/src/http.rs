@@ -122,7 +122,10 @@ impl Request {
 
     /// The value of the first header of this name, in any case.
     pub fn sent_header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 
     /// Sends the request and reads the response.
@@ -131,7 +134,10 @@ impl Request {
     /// When no whole response came back. Its effect says whether the request may have arrived.
     pub fn send(&self) -> Result<Response, Failure> {
         let target = Target::parse(&self.url).ok_or_else(|| {
-            Failure::new(Kind::InvalidInput, format!("`{}` is no URL with scheme and host", self.url))
+            Failure::new(
+                Kind::InvalidInput,
+                format!("`{}` is no URL with scheme and host", self.url),
+            )
         })?;
         #[cfg(target_family = "wasm")]
         let response = wasi::exchange(self, &target);
@@ -149,7 +155,10 @@ impl Response {
 
     /// The value of the first header of this name, in any case.
     pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
-        let found = self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let found = self
+            .headers
+            .iter()
+            .find(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| String::from_utf8_lossy(value))
     }
 

@@ -1,7 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 #[doc(hidden)]
-#[expect(clippy::all, clippy::pedantic, reason = "made by wit-bindgen")]
+#[allow(
+    clippy::all,
+    clippy::pedantic,
+    missing_docs,
+    reason = "made by wit-bindgen, whose lints differ by version"
+)]
 pub mod bindings;
 
 mod call;

@@ -7,7 +7,9 @@
 //! ```
 
 pub use crate::bindings::pausegate::plugin::log::Level;
-pub use crate::{__debug as debug, __error as error, __info as info, __trace as trace, __warn as warn};
+pub use crate::{
+    __debug as debug, __error as error, __info as info, __trace as trace, __warn as warn,
+};
 
 /// Writes one line. Outside the sandbox, as in unit tests, it goes to standard error.
 pub fn write(level: Level, message: &str) {

@@ -51,7 +51,7 @@ pub(crate) fn recurse() -> Result<String> {
     #[expect(unconditional_recursion, reason = "overflows the stack")]
     fn deeper(depth: u64) -> u64 {
         // Little of Rust's own stack in memory, so that the engine's runs out first.
-        black_box(deeper(depth + 1) ^ 1)
+        black_box(deeper(depth + 1) ^ depth)
     }
     Ok(deeper(0).to_string())
 }
@@ -78,7 +78,10 @@ pub(crate) fn bigerror(mib: usize) -> Result<()> {
 /// Fails, and says that it took effect.
 #[tool]
 pub(crate) fn fail(message: String) -> Result<()> {
-    Err(Failure::new(Kind::Conflict, message).effect(Effect::Happened).retry_after(Duration::from_secs(1)).into())
+    Err(Failure::new(Kind::Conflict, message)
+        .effect(Effect::Happened)
+        .retry_after(Duration::from_secs(1))
+        .into())
 }
 
 /// Ends the process.
@@ -124,7 +127,10 @@ pub(crate) fn env() -> Result<Json<BTreeMap<String, String>>> {
 /// Returns random bytes in hexadecimal.
 #[tool(effects = "read-only")]
 pub(crate) fn random(bytes: u64) -> Result<String> {
-    Ok(wasi::random::random::get_random_bytes(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(wasi::random::random::get_random_bytes(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 static CALLS: AtomicU32 = AtomicU32::new(0);

@@ -11,13 +11,16 @@ use crate::event::{Usage, Verbatim};
 
 mod anthropic;
 mod frames;
+mod gemini;
 mod history;
 mod merge;
+mod ollama;
 mod openai;
 mod open;
 mod patience;
 pub mod record;
 mod remote;
+mod responses;
 pub mod script;
 #[cfg(test)]
 mod testing;

@@ -7,9 +7,12 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use url::Url;
 
 use super::anthropic::{self, Messages};
+use super::gemini::Gemini;
+use super::ollama::Ollama;
 use super::openai::Chat;
 use super::patience::Patience;
 use super::remote::{self, Remote, Wire};
+use super::responses::Responses;
 use super::script::Script;
 use super::{Model, ModelError};
 
@@ -54,16 +57,22 @@ pub fn open_with(name: &str, env: Environment<'_>, patience: Patience) -> Result
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     OpenAiChat,
+    OpenAiResponses,
     Anthropic,
+    Gemini,
+    Ollama,
 }
 
 /// Which provider a name is of, and the provider's name for it.
 fn family(name: &str) -> Option<(Family, &str)> {
-    use Family::*;
+    use Family::{Anthropic, Gemini, Ollama, OpenAiChat, OpenAiResponses};
     if let Some((prefix, model)) = name.split_once(':') {
         let family = match prefix {
             "openai" | "openai-chat" => OpenAiChat,
+            "openai-responses" => OpenAiResponses,
             "anthropic" => Anthropic,
+            "gemini" => Gemini,
+            "ollama" => Ollama,
             _ => return None,
         };
         return (!model.is_empty()).then_some((family, model));
@@ -72,6 +81,7 @@ fn family(name: &str) -> Option<(Family, &str)> {
     match name {
         _ if name.starts_with("gpt-") || name.starts_with("chatgpt-") || digit_after_o => Some((OpenAiChat, name)),
         _ if name.starts_with("claude-") => Some((Anthropic, name)),
+        _ if name.starts_with("gemini-") => Some((Gemini, name)),
         _ => None,
     }
 }
@@ -94,6 +104,9 @@ impl Family {
         match self {
             Self::OpenAiChat => (Provider::openai("chat/completions"), Box::new(Chat { model })),
             Self::Anthropic => (Provider::anthropic(), Box::new(Messages { model })),
+            Self::OpenAiResponses => (Provider::openai("responses"), Box::new(Responses { model })),
+            Self::Gemini => (Provider::gemini(&model), Box::new(Gemini)),
+            Self::Ollama => (Provider::ollama(), Box::new(Ollama { model })),
         }
     }
 }
@@ -138,6 +151,47 @@ impl Provider {
             headers: [(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(anthropic::VERSION))].into_iter().collect(),
         }
     }
+
+    fn gemini(model: &str) -> Self {
+        Self {
+            key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+            key_header: HeaderName::from_static("x-goog-api-key"),
+            key_prefix: "",
+            base_variable: "GEMINI_BASE_URL",
+            base: "https://generativelanguage.googleapis.com/v1beta",
+            read_base: str::to_owned,
+            path: format!("models/{model}:streamGenerateContent?alt=sse"),
+            headers: HeaderMap::new(),
+        }
+    }
+
+    fn ollama() -> Self {
+        Self {
+            key_variables: &[],
+            key_header: reqwest::header::AUTHORIZATION,
+            key_prefix: "Bearer ",
+            base_variable: "OLLAMA_HOST",
+            base: "http://127.0.0.1:11434",
+            read_base: ollama_host,
+            path: "api/chat".to_owned(),
+            headers: HeaderMap::new(),
+        }
+    }
+}
+
+/// `OLLAMA_HOST` as Ollama reads it: the scheme and the port may be missing, and the address it listens on by 0.0.0.0 is
+/// asked here.
+fn ollama_host(host: &str) -> String {
+    let with_scheme = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
+    let Ok(mut url) = Url::parse(&with_scheme) else { return with_scheme };
+    let explicit = host.contains("://") || host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    if url.port().is_none() && !explicit {
+        _ = url.set_port(Some(11434));
+    }
+    if url.host_str() == Some("0.0.0.0") {
+        _ = url.set_host(Some("127.0.0.1"));
+    }
+    url.to_string()
 }
 
 /// `base` with `path` after it; a query of the base's own stays.
@@ -174,6 +228,11 @@ mod tests {
         for name in ["claude-x", "anthropic:x"] {
             assert_eq!(check(name, &[("ANTHROPIC_API_KEY", "k")]), Ok(name.into()));
         }
+        for name in ["gemini-x", "gemini:x"] {
+            assert_eq!(check(name, &[("GOOGLE_API_KEY", "k")]), Ok(name.into()));
+        }
+        assert_eq!(check("ollama:qwen3:8b", &[]), Ok("ollama:qwen3:8b".into()));
+        assert_eq!(check("openai-responses:x", &[("OPENAI_API_KEY", "k")]), Ok("openai-responses:x".into()));
         for name in ["", "gtp-5", "omega", "o", "openai:", "nobody:x", "scr:x"] {
             assert_eq!(check(name, &[]), Err(format!("`{name}` is not a model that this version knows; it knows {KNOWN}")));
         }
@@ -205,5 +264,10 @@ mod tests {
         assert_eq!(address("claude-x", ""), "https://api.anthropic.com/v1/messages");
         assert_eq!(address("claude-x", "http://h:1"), "http://h:1/v1/messages");
         assert_eq!(address("claude-x", "http://h:1/v1/"), "http://h:1/v1/messages");
+        assert_eq!(address("openai-responses:x", ""), "https://api.openai.com/v1/responses");
+        assert_eq!(address("gemini-x", ""), "https://generativelanguage.googleapis.com/v1beta/models/gemini-x:streamGenerateContent?alt=sse");
+        for (host, expected) in [("", "127.0.0.1:11434"), ("box", "box:11434"), ("0.0.0.0:1234", "127.0.0.1:1234"), ("http://box:1/", "box:1"), ("http://box", "box")] {
+            assert_eq!(address("ollama:x", host), format!("http://{expected}/api/chat"));
+        }
     }
 }

@@ -203,6 +203,10 @@ impl Seen {
         if self.bytes == 0 {
             return Fault::Broken("the answer is empty".into());
         }
+        // Servers keep a connection alive with comments until the model begins.
+        if [":", "event:", "id:", "retry:"].iter().any(|field| text.starts_with(field)) {
+            return Fault::Broken("the stream broke off before the answer began".into());
+        }
         match serde_json::from_str::<Value>(&text).ok().as_ref().and_then(patience::error_message) {
             Some(message) => Fault::Garbled(format!("an error in place of a stream: {}", super::excerpt_text(message))),
             None => Fault::Garbled(format!("no event stream: {}", super::excerpt_text(&text))),

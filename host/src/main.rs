@@ -1,1 +1,5 @@
-fn main(){}
+//! The `pausegate` command.
+
+fn main() -> std::process::ExitCode {
+    pausegate::commands::main()
+}

@@ -1,0 +1,123 @@
+//! Pauses answered while the command still runs: by a person at this terminal, or by `--auto-approve`.
+//!
+//! Both go through `Host::decide` as the operating system's user, so what that user may not decide stays paused.
+
+use tokio_util::sync::CancellationToken;
+
+use super::failure::Failure;
+use crate::chain::Actor;
+use crate::pause::{Ask, Decision, Pause};
+use crate::report;
+use crate::report::escape;
+use crate::report::pause::full;
+use crate::runner::Host;
+use crate::state::ChainState;
+
+/// How pauses are answered on the spot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answers {
+    /// They stay for whoever decides later.
+    Later,
+    Interactive,
+    AutoApprove,
+}
+
+impl Answers {
+    /// Never prompts without a terminal: the chain pauses then, as it does without the flag.
+    pub fn new(interactive: bool, auto_approve: bool) -> Self {
+        match (interactive, auto_approve) {
+            (_, true) => Self::AutoApprove,
+            (true, _) if report::can_ask() => Self::Interactive,
+            (true, _) => {
+                report::note("`--interactive` needs a terminal for its questions; pauses stay open");
+                Self::Later
+            }
+            _ => Self::Later,
+        }
+    }
+
+    /// Answers what it can; true where something was decided.
+    pub async fn answer(self, host: &Host, by: &Actor, state: &ChainState, interrupt: &CancellationToken) -> Result<bool, Failure> {
+        let mut decided = false;
+        for pause in state.open_pauses() {
+            let decision = match self {
+                Self::Later => None,
+                Self::AutoApprove => auto_approve(pause, by),
+                Self::Interactive => ask(host, state, pause, interrupt).await?,
+            };
+            let Some(decision) = decision else { continue };
+            match host.decide(&pause.id, by, &decision).await {
+                Ok(done) => {
+                    decided = true;
+                    // A denial that stops has closed the others.
+                    if done.state.stop.is_some() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    report::error(&failure.message, &failure.causes, &failure.hints);
+                }
+            }
+        }
+        Ok(decided)
+    }
+}
+
+/// Only an approval, and only where this user is enough.
+fn auto_approve(pause: &Pause, by: &Actor) -> Option<Decision> {
+    let alone = pause.asks_approval() && pause.requirements.admit(by);
+    alone.then(|| Decision::Approve { note: Some("--auto-approve".to_owned()), digest: Some(pause.digest.clone()) })
+}
+
+async fn ask(host: &Host, state: &ChainState, pause: &Pause, interrupt: &CancellationToken) -> Result<Option<Decision>, Failure> {
+    report::note(&full(pause, &state.id, host.clock.now()));
+    let digest = Some(pause.digest.clone());
+    let offered = if pause.asks_approval() { "approve, deny, edit, respond or skip?" } else { "respond, deny or skip?" };
+    loop {
+        let Some(answer) = line(offered, interrupt).await else { return Ok(None) };
+        match answer.as_str() {
+            "approve" | "a" if pause.asks_approval() => return Ok(Some(Decision::Approve { note: None, digest })),
+            "deny" | "d" => {
+                let Some(note) = line("why (the model reads it; may stay empty)?", interrupt).await else { return Ok(None) };
+                return Ok(Some(Decision::Deny { note: (!note.is_empty()).then_some(note), then: None, digest }));
+            }
+            "edit" | "e" if pause.asks_approval() => {
+                let Some(arguments) = json("new arguments as JSON?", interrupt).await else { return Ok(None) };
+                return Ok(Some(Decision::Edit { arguments, note: None, digest }));
+            }
+            "respond" | "r" => {
+                let plain = matches!(pause.ask, Ask::Text | Ask::Choice { .. });
+                let value = if plain { line("answer?", interrupt).await.map(Into::into) } else { json("answer as JSON?", interrupt).await };
+                let Some(value) = value else { return Ok(None) };
+                return Ok(Some(Decision::Respond { value, note: None, digest }));
+            }
+            "skip" | "s" => return Ok(None),
+            // Nothing is assumed: an empty line or an unknown word asks again.
+            _ => {}
+        }
+    }
+}
+
+async fn json(question: &str, interrupt: &CancellationToken) -> Option<serde_json::Value> {
+    loop {
+        let text = line(question, interrupt).await?;
+        match crate::call::arguments::read_json(&text) {
+            Ok(value) => return Some(value),
+            Err(error) => report::note(&escape::line(&error.to_string())),
+        }
+    }
+}
+
+/// A trimmed line; `None` at the end of input or after an interrupt.
+async fn line(question: &str, interrupt: &CancellationToken) -> Option<String> {
+    report::ask(question);
+    let read = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).ok().filter(|bytes| *bytes > 0).map(|_| line.trim().to_owned())
+    });
+    tokio::select! {
+        read = read => read.ok().flatten(),
+        () = interrupt.cancelled() => None,
+    }
+}

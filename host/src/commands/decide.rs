@@ -1,0 +1,166 @@
+//! `approve`, `deny`, `edit`, `respond`: one door, `Host::decide`. None of them resumes the chain.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::setup::{Flags, Setup, argument_text};
+use super::{exit, identity, runtime};
+use crate::capability::Then;
+use crate::digest::Digest;
+use crate::pause::{Decision, PauseId};
+use crate::report;
+use crate::report::escape;
+use crate::runner;
+
+/// Approve a call: exactly what its pause shows, once
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate approve pa_01k…\n  pausegate approve pa_01k --digest sha256:…   # only if it is still what was looked at")]
+pub struct Approve {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Deny a call: the model gets a `denied` result with the note, and the chain goes on
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate deny pa_01k… --note 'keep the logs'\n  pausegate deny pa_01k… --stop   # and end the chain")]
+pub struct Deny {
+    #[command(flatten)]
+    common: Common,
+    /// Stop the whole chain
+    #[arg(long)]
+    stop: bool,
+}
+
+/// Approve a call with other arguments
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate edit pa_01k… --arguments '{\"path\": \"/build/b.tmp\"}'\n  jq .arguments call.json | pausegate edit pa_01k… --arguments -")]
+pub struct Edit {
+    #[command(flatten)]
+    common: Common,
+    /// All arguments, as a JSON object; `-` reads standard input
+    #[arg(long, value_name = "JSON")]
+    arguments: String,
+}
+
+/// Answer a question, or give a result in the tool's place
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate respond pa_01k… --choice staging\n  pausegate respond pa_01k… --text 'Friday at noon'\n  pausegate respond pa_01k… --value '{\"amount\": 12, \"currency\": \"EUR\"}'")]
+#[command(group = clap::ArgGroup::new("answer").required(true))]
+pub struct Respond {
+    #[command(flatten)]
+    common: Common,
+    /// The answer as JSON; `-` reads standard input
+    #[arg(long, value_name = "JSON", group = "answer")]
+    value: Option<String>,
+    /// The answer as text
+    #[arg(long, value_name = "TEXT", group = "answer")]
+    text: Option<String>,
+    /// The chosen value
+    #[arg(long, value_name = "VALUE", group = "answer")]
+    choice: Option<String>,
+}
+
+#[derive(Args)]
+struct Common {
+    /// The pause; the start of its id is enough
+    pause: String,
+    /// A note for the journal; with `deny` the model reads it too
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// Decide only while the pause has this digest
+    #[arg(long, value_name = "SHA256")]
+    digest: Option<Digest>,
+    /// Print an object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Approve {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        self.common.decide(flags, Decision::Approve { note: self.common.note.clone(), digest: self.common.digest.clone() })
+    }
+}
+
+impl Deny {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        // Left out, the rules say whether the chain goes on.
+        let then = self.stop.then_some(Then::Stop);
+        self.common.decide(flags, Decision::Deny { note: self.common.note.clone(), then, digest: self.common.digest.clone() })
+    }
+}
+
+impl Edit {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let arguments = read_json("--arguments", &self.arguments)?;
+        self.common.decide(flags, Decision::Edit { arguments, note: self.common.note.clone(), digest: self.common.digest.clone() })
+    }
+}
+
+impl Respond {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let value = match (&self.value, self.text.as_ref().or(self.choice.as_ref())) {
+            (Some(json), _) => read_json("--value", json)?,
+            (None, Some(text)) => Value::String(text.clone()),
+            (None, None) => unreachable!("clap wants one of the group"),
+        };
+        self.common.decide(flags, Decision::Respond { value, note: self.common.note.clone(), digest: self.common.digest.clone() })
+    }
+}
+
+/// Strict, as every door reads JSON.
+fn read_json(flag: &str, text: &str) -> Result<Value, Failure> {
+    let text = argument_text(text)?;
+    crate::call::arguments::read_json(&text).map_err(|error| Failure::data(format!("`{flag}`: {error}")))
+}
+
+impl Common {
+    fn decide(&self, flags: &Flags, decision: Decision) -> Result<u8, Failure> {
+        let setup = Setup::read(flags)?;
+        let decided = runtime::small(async {
+            let host = setup.host_to_decide()?;
+            Ok(host.decide(&PauseId(self.pause.clone()), &identity::os_user(), &decision).await)
+        })?;
+        match decided {
+            Ok(done) => self.tell(&done, &decision),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(exit::COMPLETED)
+    }
+
+    fn tell(&self, done: &runner::Decision, decision: &Decision) {
+        let chain = &done.chain;
+        let pause = done.state.pauses.iter().find(|pause| pause.id.0.starts_with(&self.pause));
+        let open: Vec<_> = done.state.open_pauses().map(|pause| &pause.id).collect();
+        if self.json {
+            return report::json(&json!({
+                "id": pause.map(|pause| &pause.id),
+                "chain": chain,
+                "status": pause.map(|pause| pause.status),
+                "decided": pause.and_then(|pause| pause.decided.as_ref()),
+                "before": done.before.is_some(),
+                "chain_status": done.state.status,
+                "open_pauses": open,
+            }));
+        }
+        let Some(pause) = pause else { return };
+        match &done.before {
+            Some(before) => report::data(&format!("{} was already {} by {} at {}; nothing changed", pause.id, pause.status.as_str(), before.by, before.at)),
+            None => report::data(&format!("{} {}: {} {}", pause.status.as_str(), pause.id, escape::line(&pause.tool), escape::line(&shown_arguments(done, pause)))),
+        }
+        if done.state.status.is_terminal() {
+            return report::note(&format!("chain {chain} is {}", done.state.status));
+        }
+        if !open.is_empty() && decision.name() != "edit" {
+            report::note(&format!("chain {chain} still waits for {}", open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", ")));
+        } else if !open.is_empty() {
+            report::note(&format!("the edit needs another approver: {}", open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", ")));
+        }
+        report::note(&format!("carry it on with\n  pausegate resume {chain}"));
+    }
+}
+
+fn shown_arguments(done: &runner::Decision, pause: &crate::pause::Pause) -> String {
+    let call = done.state.calls.get(&pause.call);
+    call.and_then(|call| call.arguments.as_ref()).map(crate::digest::canonical).unwrap_or_default()
+}

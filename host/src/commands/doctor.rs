@@ -1,0 +1,151 @@
+//! `doctor`: is everything in place, and where is it.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::json;
+
+use super::failure::Failure;
+use super::setup::{Flags, Setup};
+use super::{exit, identity, runtime};
+use crate::model;
+use crate::plugin::Plugins;
+use crate::report;
+use crate::report::{escape, table};
+
+/// Check journal, plugins, grants, cache and model
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate doctor\n  pausegate doctor --model claude-sonnet-4-5 --json")]
+pub struct Doctor {
+    /// The model to check, instead of the configured one
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Print an array of objects
+    #[arg(long)]
+    json: bool,
+}
+
+struct Check {
+    name: &'static str,
+    state: State,
+    text: String,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Fine,
+    /// Nothing is wrong, and something is worth knowing.
+    Note,
+    Wrong,
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Fine => "ok",
+            Self::Note => "note",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+impl Doctor {
+    /// 78 where configuration or grants are wrong, 1 where something else is.
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let setup = Setup::read_with_model(flags, self.model.as_deref())?;
+        let places = &setup.settings.places;
+        let grants = setup.grants();
+        let broken_grants = grants.is_err();
+        let mut checks = vec![
+            Check { name: "version", state: State::Fine, text: format!("pausegate {}, {}", env!("CARGO_PKG_VERSION"), identity::os_user()) },
+            journal(&setup),
+            match grants {
+                Ok(grants) if grants.file.as_os_str().is_empty() => note("grants", format!("`{}` is not there: no plugin holds anything", places.grants.display())),
+                Ok(grants) => fine("grants", format!("`{}`: {} plugins, {} rules", places.grants.display(), grants.plugins.len(), grants.rules.len())),
+                Err(failure) => wrong("grants", in_words(failure)),
+            },
+            cache(&places.cache),
+        ];
+        if !broken_grants {
+            checks.extend(plugins(&setup)?);
+        }
+        checks.push(model(&setup));
+        if self.json {
+            let as_json = |check: &Check| json!({"name": check.name, "status": check.state.as_str(), "text": check.text});
+            report::json(&checks.iter().map(as_json).collect::<Vec<_>>());
+        } else {
+            let row = |check: &Check| vec![check.state.as_str().to_owned(), check.name.to_owned(), escape::line(&check.text)];
+            table::print(&["", "CHECK", ""], checks.iter().map(row).collect());
+        }
+        let failed = checks.iter().any(|check| check.state == State::Wrong);
+        Ok(if broken_grants { exit::CONFIG } else if failed { exit::FAILED } else { exit::COMPLETED })
+    }
+}
+
+fn journal(setup: &Setup) -> Check {
+    let path = setup.settings.places.journal.display().to_string();
+    let chains = setup.journal_to_read().and_then(|journal| runtime::small(async { Ok(journal.chains(u32::MAX).await?.len()) }));
+    match chains {
+        Err(failure) => wrong("journal", in_words(failure)),
+        Ok(_) if !setup.settings.places.journal.exists() => note("journal", format!("`{path}` is made by the first chain")),
+        Ok(chains) => fine("journal", format!("`{path}`: {chains} chains")),
+    }
+}
+
+fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {
+    let dir = setup.settings.places.plugins.display();
+    let plugins = match runtime::full(setup.wasm_plugins()) {
+        Ok(plugins) => plugins,
+        Err(failure) => return Ok(vec![wrong("plugins", in_words(failure))]),
+    };
+    let (grants, catalog, loaded) = (setup.grants()?, plugins.catalog(), plugins.loaded());
+    if loaded.is_empty() && plugins.failures().is_empty() {
+        return Ok(vec![note("plugins", format!("`{dir}` holds no plugin"))]);
+    }
+    let mut checks = vec![fine("plugins", format!("`{dir}`"))];
+    for (name, digest) in &loaded {
+        let tools = catalog.iter().filter(|tool| &tool.plugin == name).count();
+        checks.push(match grants.plugins.get(name) {
+            Some(section) if section.digest.matches(digest) => fine("plugin", format!("`{name}`: {tools} tools, trusted")),
+            Some(_) => wrong("plugin", format!("`{name}` has other bytes than the grants file pins; look at it, then `pausegate trust {name}`")),
+            None => note("plugin", format!("`{name}`: {tools} tools; holds nothing until `pausegate trust {name}` and grants")),
+        });
+    }
+    checks.extend(plugins.failures().into_iter().map(|failure| wrong("plugin", format!("`{}`: {}", failure.name, failure.reason))));
+    Ok(checks)
+}
+
+/// Made and written to as loading plugins would.
+fn cache(dir: &Path) -> Check {
+    let written = std::fs::create_dir_all(dir).and_then(|()| tempfile::NamedTempFile::new_in(dir).map(drop));
+    match written {
+        Ok(()) => fine("cache", format!("`{}`", dir.display())),
+        Err(error) => wrong("cache", format!("`{}` cannot be written: {error}; plugins are compiled at every start", dir.display())),
+    }
+}
+
+fn model(setup: &Setup) -> Check {
+    let Some(name) = &setup.settings.model else {
+        return note("model", "none is configured; give `--model NAME` or set `PAUSEGATE_MODEL`".to_owned());
+    };
+    match model::open(name, &|variable| std::env::var(variable).ok()) {
+        Ok(_) => fine("model", format!("`{name}`, its key is there; it was not asked anything")),
+        Err(error) => wrong("model", in_words(error.into())),
+    }
+}
+
+fn in_words(failure: Failure) -> String {
+    std::iter::once(failure.message).chain(failure.causes).collect::<Vec<_>>().join(": ")
+}
+
+fn fine(name: &'static str, text: String) -> Check {
+    Check { name, state: State::Fine, text }
+}
+
+fn note(name: &'static str, text: String) -> Check {
+    Check { name, state: State::Note, text }
+}
+
+fn wrong(name: &'static str, text: String) -> Check {
+    Check { name, state: State::Wrong, text }
+}

@@ -1,0 +1,93 @@
+//! `explain TOOL [ARGS]`: which line allows, asks or denies, and what a call would hold.
+
+use clap::Args;
+use serde_json::json;
+
+use super::failure::Failure;
+use super::setup::{Flags, Setup, argument_text};
+use super::{exit, runtime};
+use crate::call::schema::Schema;
+use crate::capability::Verdict;
+use crate::capability::judge::{CallFacts, Explanation};
+use crate::report;
+use crate::report::escape;
+
+/// Say which line of the grants file allows, asks or denies a call
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate explain files__delete '{\"path\": \"/build/a.tmp\"}'\n  pausegate explain files__list --json")]
+pub struct Explain {
+    /// `<plugin>__<tool>`, as `pausegate tools` lists it
+    tool: String,
+    /// Arguments as a JSON object; `-` reads standard input
+    arguments: Option<String>,
+    /// Print an object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Explain {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let text = self.arguments.as_deref().map(argument_text).transpose()?;
+        let arguments = crate::call::arguments::read(text.as_deref().unwrap_or("{}")).map_err(|error| Failure::data(error.to_string()))?.value;
+        let setup = Setup::read(flags)?;
+        let grants = setup.grants()?;
+        let plugins = runtime::full(setup.plugins())?;
+        let tool = plugins.catalog().into_iter().find(|tool| tool.name == self.tool);
+        let tool = tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
+        let today = setup.clock.now().strftime("%Y-%m-%d").to_string();
+        let explained = grants.explain(CallFacts {
+            plugin: &tool.plugin,
+            plugin_digest: &tool.plugin_digest,
+            tool: &tool.name,
+            effects: tool.effects,
+            arguments: &arguments,
+            today: &today,
+        });
+        let misfit = text.and_then(|_| Schema::of_object(&tool.input_schema).ok()).and_then(|schema| schema.check(&arguments).err());
+        if self.json {
+            let judgement = &explained.judgement;
+            report::json(&json!({
+                "name": tool.name, "verdict": judgement.verdict, "because": judgement.because, "effects": tool.effects,
+                "held": judgement.held, "opens": judgement.opens, "shut": judgement.shut, "requirements": judgement.requirements,
+                "lines": explained.lines, "misfit": misfit, "grants": grants.file,
+            }));
+        } else {
+            show(&tool.name, &explained);
+            if let Some(misfit) = misfit {
+                report::note(&format!("these arguments do not fit the tool: {}", escape::line(&misfit)));
+            }
+        }
+        Ok(if explained.judgement.verdict == Verdict::Deny { exit::DENIED } else { exit::COMPLETED })
+    }
+}
+
+fn show(tool: &str, explained: &Explanation) {
+    let judgement = &explained.judgement;
+    let verdict = match judgement.verdict {
+        Verdict::Allow => "allowed",
+        Verdict::Ask => "asks a person first",
+        Verdict::Deny => "denied",
+    };
+    report::data(&format!("{} {verdict}", escape::line(tool)));
+    list("because", &judgement.because, "no rule matches; `defaults.tools` decides");
+    let held = &judgement.held;
+    let mut lines: Vec<_> = held.fs.iter().map(ToString::to_string).chain(held.http.iter().map(ToString::to_string)).collect();
+    lines.extend(held.env.keys().map(|name| format!("env {name}")));
+    list("holds without asking", &lines, "nothing");
+    let opens: Vec<_> = judgement.opens.iter().map(ToString::to_string).collect();
+    list("an approval opens", &opens, "nothing beyond running the call");
+    list("stays shut", &judgement.shut, "");
+    list("lines of the plugin's section", &explained.lines, "");
+}
+
+/// `nothing` stands in an empty list's place; a list without one is left out.
+fn list(title: &str, lines: &[String], nothing: &str) {
+    if lines.is_empty() && nothing.is_empty() {
+        return;
+    }
+    report::data(&format!("  {title}"));
+    if lines.is_empty() {
+        report::data(&format!("    {nothing}"));
+    }
+    lines.iter().for_each(|line| report::data(&format!("    {}", escape::line(line))));
+}

@@ -1,0 +1,158 @@
+//! What went wrong, classified once: message, causes, hints and exit code. Nobody matches on text.
+
+use std::error::Error;
+
+use super::exit;
+use crate::config::ConfigError;
+use crate::journal::JournalError;
+use crate::model::ModelError;
+use crate::plugin::PluginsError;
+use crate::runner::HostError;
+use crate::state::decide::Refused;
+use crate::state::import::ImportError;
+
+/// Ends a command.
+#[derive(Debug)]
+pub struct Failure {
+    pub message: String,
+    pub causes: Vec<String>,
+    pub hints: Vec<String>,
+    pub code: u8,
+}
+
+impl Failure {
+    pub fn new(code: u8, message: impl Into<String>) -> Self {
+        Self { message: message.into(), causes: Vec::new(), hints: Vec::new(), code }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(exit::USAGE, message)
+    }
+
+    pub fn data(message: impl Into<String>) -> Self {
+        Self::new(exit::DATA, message)
+    }
+
+    pub fn of(code: u8, error: &dyn Error) -> Self {
+        let mut causes = Vec::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            causes.push(cause.to_string());
+            source = cause.source();
+        }
+        Self { message: error.to_string(), causes, hints: Vec::new(), code }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub fn because(mut self, cause: impl ToString) -> Self {
+        self.causes.push(cause.to_string());
+        self
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        let code = match &error {
+            JournalError::Fenced { .. } | JournalError::Held { .. } => exit::CONFLICT,
+            JournalError::Unknown { .. } => exit::UNKNOWN,
+            JournalError::Ambiguous { .. } => exit::USAGE,
+            JournalError::Newer { .. } | JournalError::Unreadable { .. } => exit::CONFIG,
+            JournalError::Moved { .. } | JournalError::Busy { .. } | JournalError::Away { .. } => exit::PAUSED,
+        };
+        let failure = Self::of(code, &error);
+        match &error {
+            JournalError::Unknown { what: "pause", .. } => failure.hint("`pausegate pending` lists open pauses"),
+            JournalError::Unknown { .. } | JournalError::Ambiguous { .. } => failure.hint("`pausegate chains` lists chains"),
+            JournalError::Held { chain, .. } => failure.hint(format!("`pausegate inspect {chain}` shows how far it has come")),
+            JournalError::Moved { .. } | JournalError::Busy { .. } => failure.hint("try again"),
+            JournalError::Newer { .. } | JournalError::Unreadable { .. } => failure.hint("use the version of pausegate that wrote it, or a newer one"),
+            JournalError::Fenced { .. } | JournalError::Away { .. } => failure,
+        }
+    }
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Self {
+        let code = match &error {
+            ModelError::NotChosen | ModelError::Unknown(_) => exit::USAGE,
+            ModelError::BadSetting { .. } => exit::CONFIG,
+            _ => exit::UNAVAILABLE,
+        };
+        let failure = Self::of(code, &error);
+        match &error {
+            ModelError::MissingKey { variable, .. } => failure.hint(format!("set it with `export {variable}=…`")),
+            _ => failure,
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let failure = Self::of(exit::CONFIG, &error);
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+impl From<PluginsError> for Failure {
+    fn from(error: PluginsError) -> Self {
+        let code = match &error {
+            PluginsError::Directory { .. } => exit::CONFIG,
+            PluginsError::Engine(_) => exit::INTERNAL,
+        };
+        Self::of(code, &error)
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        Self::of(exit::DATA, &error)
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        let code = match &refused {
+            Refused::Unknown(_) => exit::UNKNOWN,
+            Refused::Already { .. } | Refused::Gone { .. } => exit::CONFLICT,
+            Refused::NotEligible { .. } => exit::DENIED,
+            Refused::DigestDiffers { .. } | Refused::DoesNotFit(_) => exit::DATA,
+        };
+        let failure = Self::of(code, &refused);
+        match &refused {
+            Refused::DigestDiffers { .. } => failure.hint("`pausegate pending` shows it as it is now"),
+            Refused::Unknown(_) => failure.hint("`pausegate pending` lists open pauses"),
+            _ => failure,
+        }
+    }
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        let code = match error {
+            HostError::Journal(error) => return error.into(),
+            HostError::Model(error) => return error.into(),
+            HostError::Import(error) => return error.into(),
+            HostError::Refused(refused) => return refused.into(),
+            HostError::Ended { .. } | HostError::Waiting { .. } | HostError::Unfinished { .. } | HostError::UnknownOutcome { .. } => exit::CONFLICT,
+            HostError::TurnLimit { .. } | HostError::BadCall(_) => exit::DATA,
+        };
+        let failure = Self::of(code, &error);
+        match &error {
+            HostError::Ended { chain, .. } => failure.hint(format!("`pausegate inspect {chain}` shows how it ended")),
+            HostError::Waiting { chain, .. } => failure
+                .hint("decide them first: `pausegate pending`")
+                .hint(format!("or close them unanswered: `pausegate say {chain} … --supersede`")),
+            HostError::Unfinished { chain } => failure.hint(format!("`pausegate resume {chain}`")),
+            HostError::UnknownOutcome { chain } => failure.hint(format!("`pausegate inspect {chain}` shows it")),
+            _ => failure,
+        }
+    }
+}
+

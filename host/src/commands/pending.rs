@@ -1,0 +1,75 @@
+//! `pending`: what waits for a person, in all chains.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::setup::{Flags, Setup};
+use super::{exit, runtime};
+use crate::clock::Clock;
+use crate::journal::PendingRow;
+use crate::report;
+use crate::report::{age, escape, pause, table};
+
+/// List the open pauses of all chains, oldest first
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate pending\n  pausegate pending pa_01k…      # one in full\n  pausegate pending --json | jq -r '.[].id'")]
+pub struct Pending {
+    /// Show this one in full; the start of its id is enough
+    pause: Option<String>,
+    /// Print an array of objects
+    #[arg(long)]
+    json: bool,
+}
+
+impl Pending {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let journal = Setup::read(flags)?.journal_to_read()?;
+        let rows = runtime::small(async {
+            let mut rows = journal.pending().await?;
+            if let Some(prefix) = &self.pause {
+                let (_, id) = journal.find_pause(prefix).await?;
+                rows.retain(|row| row.pause.id == id);
+                if rows.is_empty() {
+                    return Err(Failure::new(exit::CONFLICT, format!("{id} is not open any more")).hint("`pausegate inspect CHAIN` shows what was decided"));
+                }
+            }
+            Ok(rows)
+        })?;
+        let now = Clock::system().now();
+        if self.json {
+            report::json(&rows.iter().map(|row| as_json(row, now)).collect::<Vec<_>>());
+        } else if self.pause.is_some() {
+            rows.iter().for_each(|row| report::data(&pause::full(&row.pause, &row.chain, now)));
+        } else if rows.is_empty() {
+            report::note("nothing waits");
+        } else {
+            list(&rows, now);
+        }
+        Ok(exit::COMPLETED)
+    }
+}
+
+fn list(rows: &[PendingRow], now: jiff::Timestamp) {
+    let row = |row: &PendingRow| {
+        let call = format!("{} {}", row.pause.tool, crate::digest::canonical(&row.pause.arguments));
+        vec![
+            row.pause.id.to_string(),
+            age::age(row.pause.opened_at, now),
+            row.pause.kind.as_str().to_owned(),
+            pause::asks(&row.pause.ask).trim_start_matches("asks for ").to_owned(),
+            escape::line(&call),
+            row.chain.to_string(),
+        ]
+    };
+    table::print(&["PAUSE", "AGE", "KIND", "ASKS FOR", "CALL", "CHAIN"], rows.iter().map(row).collect());
+    report::note("look at one with `pausegate pending PAUSE`, then `pausegate approve PAUSE` or `pausegate deny PAUSE`");
+}
+
+fn as_json(row: &PendingRow, now: jiff::Timestamp) -> Value {
+    let mut value = pause::as_json(&row.pause, &row.chain, now);
+    value["chain_status"] = json!(row.chain_status);
+    value["started_by"] = json!(row.started_by);
+    value["title"] = json!(row.title);
+    value
+}

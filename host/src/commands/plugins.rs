@@ -1,0 +1,81 @@
+//! `plugins`
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::setup::{Flags, Setup};
+use super::{exit, runtime};
+use crate::capability::{Grants, Pin};
+use crate::digest::Digest;
+use crate::plugin::Plugins as _;
+use crate::report;
+use crate::report::{escape, table};
+
+/// List plugin files: whether their bytes are trusted, what they offer, and what cannot be loaded
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate plugins\n  pausegate plugins --json")]
+pub struct Plugins {
+    /// Print an array of objects
+    #[arg(long)]
+    json: bool,
+}
+
+impl Plugins {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let setup = Setup::read(flags)?;
+        let grants = setup.grants()?;
+        let plugins = runtime::full(setup.wasm_plugins())?;
+        let (catalog, failures) = (plugins.catalog(), plugins.failures());
+        let tools_of = |plugin: &str| catalog.iter().filter(|tool| tool.plugin == plugin).map(|tool| tool.name.clone()).collect::<Vec<_>>();
+        let mut rows: Vec<Value> = Vec::new();
+        for (name, digest) in plugins.loaded() {
+            let broken: Vec<_> = failures.iter().filter(|failure| failure.name.starts_with(&format!("{name}__"))).collect();
+            let broken: Vec<_> = broken.iter().map(|failure| json!({"tool": failure.name, "reason": failure.reason})).collect();
+            let pin = trust(&grants, &name, &digest);
+            rows.push(json!({
+                "name": name, "loaded": true, "digest": digest, "trusted": pin == "yes" || pin == "any", "trust": pin,
+                "tools": tools_of(&name), "failures": broken,
+            }));
+        }
+        for failure in failures.iter().filter(|failure| !failure.name.contains("__")) {
+            rows.push(json!({
+                "name": failure.name, "loaded": false, "digest": null, "trusted": false, "trust": "no",
+                "tools": [], "failures": [{"tool": null, "reason": failure.reason}],
+            }));
+        }
+        if self.json {
+            report::json(&rows);
+        } else if rows.is_empty() {
+            report::note(&format!("no plugins; put `.wasm` files into `{}`", setup.settings.places.plugins.display()));
+        } else {
+            table::print(&["PLUGIN", "TRUSTED", "TOOLS", "DIGEST"], rows.iter().map(row).collect());
+            rows.iter().for_each(tell_failures);
+        }
+        Ok(exit::COMPLETED)
+    }
+}
+
+/// What the grants file says of these bytes.
+fn trust(grants: &Grants, plugin: &str, digest: &Digest) -> &'static str {
+    match grants.plugins.get(plugin).map(|section| &section.digest) {
+        None => "no",
+        Some(Pin::Any) => "any",
+        Some(pin) if pin.matches(digest) => "yes",
+        Some(_) => "other bytes",
+    }
+}
+
+fn row(plugin: &Value) -> Vec<String> {
+    let text = |key: &str| escape::line(plugin[key].as_str().unwrap_or("-"));
+    let tools = plugin["tools"].as_array().map_or(0, Vec::len);
+    let tools = if plugin["loaded"] == true { tools.to_string() } else { "not loaded".to_owned() };
+    vec![text("name"), text("trust"), tools, text("digest")]
+}
+
+fn tell_failures(plugin: &Value) {
+    for failure in plugin["failures"].as_array().into_iter().flatten() {
+        let name = failure["tool"].as_str().or(plugin["name"].as_str()).unwrap_or_default();
+        report::note(&format!("`{}`: {}", escape::line(name), escape::line(failure["reason"].as_str().unwrap_or_default())));
+    }
+}

@@ -1,0 +1,67 @@
+//! Drives a chain until it rests, answers pauses on the spot where that was asked for, and says where it stands.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Answers;
+use super::exit;
+use super::failure::Failure;
+use crate::chain::{Actor, ChainId};
+use crate::report::live::Live;
+use crate::report::{self, rest};
+use crate::runner::{self, Host, Rest};
+
+pub struct Driver {
+    pub host: Host,
+    pub live: Arc<Live>,
+    pub by: Actor,
+    pub answers: Answers,
+    pub interrupt: CancellationToken,
+}
+
+impl Driver {
+    /// Resumes, and goes on as long as pauses are answered on the spot.
+    pub async fn drive(&self, chain: &ChainId, fixes: runner::Resume) -> Result<u8, Failure> {
+        let report = self.host.resume(chain, &self.by, fixes, self.interrupt.clone()).await;
+        // A chain that was found ended before this process did anything is a refusal, not a rest.
+        self.go_on(report?).await
+    }
+
+    /// The same for a chain that somebody has just driven to its rest.
+    pub async fn go_on(&self, mut report: runner::Report) -> Result<u8, Failure> {
+        while matches!(report.rest, Rest::Paused) && self.answers.answer(&self.host, &self.by, &report.state, &self.interrupt).await? {
+            report = self.host.resume(&report.state.id, &self.by, runner::Resume::default(), self.interrupt.clone()).await?;
+        }
+        self.show(report)
+    }
+
+    fn show(&self, report: runner::Report) -> Result<u8, Failure> {
+        let now = self.host.clock.now();
+        if self.live.is_json() {
+            report::json_line(&rest::as_json(&report, now));
+        } else {
+            match report.rest {
+                Rest::Completed => self.live.answer(&report.state.answer()),
+                _ => report::end_line(),
+            }
+            rest::show(&report, now);
+            report::note(&format!("chain {}", report.state.id));
+        }
+        match report.rest {
+            Rest::ModelAway(error) => Err(Failure::from(error).hint(format!("then carry the chain on with `pausegate resume {}`", report.state.id))),
+            rest => Ok(code(&rest)),
+        }
+    }
+}
+
+pub fn code(rest: &Rest) -> u8 {
+    match rest {
+        Rest::Completed => exit::COMPLETED,
+        Rest::Failed | Rest::Cancelled => exit::FAILED,
+        Rest::ModelAway(_) => exit::UNAVAILABLE,
+        Rest::Paused | Rest::Blocked(_) => exit::PAUSED,
+        Rest::Rejected => exit::DENIED,
+        Rest::Interrupted => exit::INTERRUPTED,
+    }
+}

@@ -1,0 +1,49 @@
+//! `resume CHAIN`
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::answer::Answers;
+use super::failure::Failure;
+use super::rest::Driver;
+use super::setup::{Flags, Setup};
+use super::{identity, interrupt, runtime};
+use crate::report::live::Live;
+use crate::runner;
+
+/// Carry a chain on: what ran is never run again, what was approved runs once
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate resume ch_01k…\n  pausegate resume ch_01k --max-turns 40\n  pausegate resume ch_01k --accept-plugin   # after a plugin's file changed")]
+pub struct Resume {
+    /// The chain; the start of its id is enough
+    chain: String,
+    /// Take the plugin bytes that are loaded now; approvals and answers of its unfinished calls lapse
+    #[arg(long)]
+    accept_plugin: bool,
+    /// Raise the number of model calls allowed
+    #[arg(long, value_name = "N")]
+    max_turns: Option<u32>,
+    /// Go on with the recording that `run --record FILE` began
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Print events as NDJSON, the chain's id and status last
+    #[arg(long)]
+    json: bool,
+}
+
+impl Resume {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let setup = Setup::read(flags)?;
+        runtime::full(async {
+            let live = Arc::new(Live::new(self.json));
+            let interrupt = interrupt::on_signal()?;
+            // An unknown id is said before plugins are loaded for it.
+            let chain = setup.journal_to_read()?.find_chain(&self.chain).await?;
+            let host = setup.host(live.clone(), self.record.as_deref()).await?;
+            let fixes = runner::Resume { accept_plugin: self.accept_plugin, max_turns: self.max_turns };
+            Driver { host, live, by: identity::os_user(), answers: Answers::Later, interrupt }.drive(&chain, fixes).await
+        })
+    }
+}

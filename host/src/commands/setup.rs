@@ -1,0 +1,175 @@
+//! What a command stands on, opened only as far as it needs: settings, journal, grants, plugins, models.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::{exit, identity};
+use crate::capability::Grants;
+use crate::chain;
+use crate::clock::Clock;
+use crate::config::{self, Settings, Surroundings};
+use crate::journal::Journal;
+use crate::journal::sqlite::SqliteJournal;
+use crate::model;
+use crate::plugin::{PluginConfig, Plugins, WasmPlugins};
+use crate::report::{self, Color, load};
+use crate::runner::{Host, Observer, OpenModel, Silent};
+
+mod chosen;
+
+use chosen::{Chosen, Nothing};
+
+/// Bytes of a prompt or of arguments on standard input.
+const STDIN_BYTES_MAX: u64 = 16 << 20;
+
+/// Where things are; each stands for `PAUSEGATE_…` and the settings file too.
+#[derive(Args)]
+pub struct Flags {
+    /// Directory of `.wasm` files
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Places")]
+    plugins: Option<PathBuf>,
+    /// The grants file
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Places")]
+    grants: Option<PathBuf>,
+    /// The journal, `sqlite:PATH`
+    #[arg(long, global = true, value_name = "URL", help_heading = "Places")]
+    journal: Option<String>,
+    /// The settings file
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Places")]
+    config: Option<PathBuf>,
+    /// Colour the output
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: Color,
+}
+
+pub struct Setup {
+    pub settings: Settings,
+    pub clock: Clock,
+}
+
+impl Setup {
+    pub fn read(flags: &Flags) -> Result<Self, Failure> {
+        Self::read_with_model(flags, None)
+    }
+
+    /// `model` is what a command's own `--model` gave.
+    pub fn read_with_model(flags: &Flags, model: Option<&str>) -> Result<Self, Failure> {
+        let given = config::Flags {
+            plugins: flags.plugins.clone(),
+            grants: flags.grants.clone(),
+            journal: flags.journal.clone(),
+            config: flags.config.clone(),
+            model: model.map(str::to_owned),
+            ..config::Flags::default()
+        };
+        let directory = std::env::current_dir().map_err(|error| Failure::new(exit::CONFIG, "there is no working directory").because(error))?;
+        let binary = std::env::current_exe().ok();
+        let around = Surroundings { environment: &|name| std::env::var_os(name), directory: &directory, binary: binary.as_deref() };
+        Ok(Self { settings: Settings::read(&given, around)?, clock: Clock::system() })
+    }
+
+    /// For commands that read: creates nothing.
+    pub fn journal_to_read(&self) -> Result<Arc<dyn Journal>, Failure> {
+        Ok(Arc::new(SqliteJournal::open_existing(&self.settings.places.journal, self.clock.clone())?))
+    }
+
+    pub fn journal(&self) -> Result<Arc<dyn Journal>, Failure> {
+        Ok(Arc::new(SqliteJournal::open(&self.settings.places.journal, self.clock.clone())?))
+    }
+
+    pub fn grants(&self) -> Result<Grants, Failure> {
+        Ok(config::grants::load(self.settings.named_grants(), &self.settings.places, &identity::host())?)
+    }
+
+    /// Loads what is in the plugin directory; compiling is told on a terminal.
+    pub async fn wasm_plugins(&self) -> Result<WasmPlugins, Failure> {
+        let places = &self.settings.places;
+        let mut config = PluginConfig::new(&places.plugins, Some(places.cache.clone()));
+        config.memory_bytes_max = config.memory_bytes_max.max(self.largest_memory()?);
+        config.progress = Some(load::progress());
+        let loaded = WasmPlugins::load(config).await;
+        load::done();
+        Ok(loaded?)
+    }
+
+    /// Those that the settings choose.
+    pub async fn plugins(&self) -> Result<Arc<dyn Plugins>, Failure> {
+        let plugins = self.wasm_plugins().await?;
+        Ok(match &self.settings.only_plugins {
+            Some(names) => Arc::new(Chosen::new(plugins, names.clone())),
+            None => Arc::new(plugins),
+        })
+    }
+
+    /// Everything, for commands that carry chains on.
+    pub async fn host(&self, observer: Arc<dyn Observer>, record: Option<&Path>) -> Result<Host, Failure> {
+        // A grants file that cannot be followed is said before anything is compiled for it.
+        let grants = Arc::new(self.grants()?);
+        let plugins = self.plugins().await?;
+        for failure in plugins.failures() {
+            report::note(&load::failure(&failure));
+        }
+        Ok(Host { plugins, grants, observer, models: models(record), ..self.bare()? })
+    }
+
+    /// For commands that decide: no plugin is loaded, no model can be asked.
+    pub fn host_to_decide(&self) -> Result<Host, Failure> {
+        Ok(Host { grants: Arc::new(self.grants()?), ..self.bare()? })
+    }
+
+    fn bare(&self) -> Result<Host, Failure> {
+        Ok(Host {
+            journal: self.journal()?,
+            plugins: Arc::new(Nothing),
+            grants: Arc::default(),
+            models: models(None),
+            clock: self.clock.clone(),
+            schemas: Arc::default(),
+            observer: Arc::new(Silent),
+        })
+    }
+
+    pub fn chain_settings(&self) -> chain::Settings {
+        let mut settings = chain::Settings { model: self.settings.model.clone(), system: self.settings.system.clone(), ..chain::Settings::default() };
+        if let Some(max_turns) = self.settings.max_turns {
+            settings.max_turns = max_turns;
+        }
+        settings
+    }
+
+    /// The engine sets aside what the largest limit in the grants file asks for.
+    fn largest_memory(&self) -> Result<u64, Failure> {
+        let grants = self.grants()?;
+        let sections = grants.plugins.values().map(|section| section.limits.memory_bytes);
+        Ok(sections.chain([grants.default_limits.memory_bytes]).max().unwrap_or_default())
+    }
+}
+
+fn models(record: Option<&Path>) -> Arc<OpenModel> {
+    let record = record.map(Path::to_owned);
+    Arc::new(move |name| {
+        let model = model::open(name, &|variable| std::env::var(variable).ok())?;
+        Ok(match &record {
+            Some(path) => model::record(model, path),
+            None => model,
+        })
+    })
+}
+
+/// An argument, or standard input where it is `-`.
+pub fn argument_text(argument: &str) -> Result<String, Failure> {
+    if argument != "-" {
+        return Ok(argument.to_owned());
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().take(STDIN_BYTES_MAX + 1).read_to_string(&mut text);
+    let read = read.map_err(|error| Failure::data("standard input cannot be read as text").because(error))?;
+    if read as u64 > STDIN_BYTES_MAX {
+        return Err(Failure::data(format!("standard input is over {STDIN_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}

@@ -1,0 +1,67 @@
+//! The plugins that a command sees: those the settings choose, or none at all.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::BoxFuture;
+
+use crate::call::{ToolResult, ToolSpec, kind};
+use crate::capability::Uses;
+use crate::digest::Digest;
+use crate::plugin::{Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
+
+/// `only_plugins` of the settings: the others are as if they were not there.
+pub struct Chosen<P> {
+    inner: P,
+    names: Vec<String>,
+}
+
+impl<P: Plugins> Chosen<P> {
+    pub fn new(inner: P, names: Vec<String>) -> Self {
+        Self { inner, names }
+    }
+
+    fn has(&self, plugin: &str) -> bool {
+        self.names.iter().any(|name| name == plugin)
+    }
+}
+
+impl<P: Plugins> Plugins for Chosen<P> {
+    fn catalog(&self) -> Vec<ToolSpec> {
+        self.inner.catalog().into_iter().filter(|tool| self.has(&tool.plugin)).collect()
+    }
+
+    fn loaded(&self) -> BTreeMap<String, Digest> {
+        self.inner.loaded().into_iter().filter(|(name, _)| self.has(name)).collect()
+    }
+
+    fn failures(&self) -> Vec<LoadFailure> {
+        let plugin = |failure: &LoadFailure| failure.name.split("__").next().unwrap_or_default().to_owned();
+        self.inner.failures().into_iter().filter(|failure| self.has(&plugin(failure))).collect()
+    }
+
+    fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
+        if self.has(&attempt.plugin) { self.inner.call(attempt) } else { Nothing.call(attempt) }
+    }
+}
+
+/// For deciding, which runs no plugin code.
+pub struct Nothing;
+
+impl Plugins for Nothing {
+    fn catalog(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+
+    fn loaded(&self) -> BTreeMap<String, Digest> {
+        BTreeMap::new()
+    }
+
+    fn failures(&self) -> Vec<LoadFailure> {
+        Vec::new()
+    }
+
+    fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
+        let result = ToolResult::failure(kind::NOT_LOADED, format!("plugin `{}` is not loaded", attempt.plugin));
+        Box::pin(std::future::ready(AttemptOutcome { ended: Ended::Result(result), uses: Uses::default(), refusals: Vec::new() }))
+    }
+}

@@ -1,0 +1,54 @@
+//! `tools`
+
+use clap::Args;
+use serde_json::json;
+
+use super::failure::Failure;
+use super::setup::{Flags, Setup};
+use super::{exit, runtime};
+use crate::call::ToolSpec;
+use crate::report;
+use crate::report::{escape, load, table};
+
+/// List the tools that plugins offer
+#[derive(Args)]
+#[command(after_help = "Examples:\n  pausegate tools\n  pausegate tools --json | jq '.[] | {name, input_schema}'")]
+pub struct Tools {
+    /// Print an array of objects
+    #[arg(long)]
+    json: bool,
+}
+
+impl Tools {
+    pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
+        let setup = Setup::read(flags)?;
+        let plugins = runtime::full(setup.plugins())?;
+        let tools = plugins.catalog();
+        plugins.failures().iter().for_each(|failure| report::note(&load::failure(failure)));
+        if self.json {
+            report::json(&tools.iter().map(as_json).collect::<Vec<_>>());
+        } else if tools.is_empty() {
+            report::note(&format!("no tools; put `.wasm` files into `{}`", setup.settings.places.plugins.display()));
+        } else {
+            let row = |tool: &ToolSpec| {
+                let first = tool.description.lines().next().unwrap_or_default();
+                vec![escape::line(&tool.name), tool.effects.to_string(), escape::line(first)]
+            };
+            table::print(&["TOOL", "EFFECTS", "DESCRIPTION"], tools.iter().map(row).collect());
+        }
+        Ok(exit::COMPLETED)
+    }
+}
+
+fn as_json(tool: &ToolSpec) -> serde_json::Value {
+    json!({
+        "name": tool.name,
+        "plugin": tool.plugin,
+        "title": tool.title,
+        "description": tool.description,
+        "effects": tool.effects,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "plugin_digest": tool.plugin_digest,
+    })
+}

@@ -1,0 +1,84 @@
+//! A chain for a person to read: what was asked, what ran, what it waits for.
+
+use jiff::Timestamp;
+
+use super::age::age;
+use super::live::outcome;
+use super::{bold, data, escape, pause, rest};
+use crate::chain::ChainStatus;
+use crate::chain::message::{Message, Part};
+use crate::digest::canonical;
+use crate::state::{Call, ChainState};
+
+pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
+    let status = if held_by.is_some() { ChainStatus::Running } else { state.status };
+    data(&format!("{} {status}", bold(&format!("chain {}", state.id))));
+    data(&format!("  started    {} ago by {}", age(state.started_at, now), state.started_by));
+    if let Some(model) = &state.settings.model {
+        data(&format!("  model      {}, {} of {} calls", escape::line(model), state.model_calls, state.settings.max_turns));
+    }
+    if let Some(parent) = &state.continues {
+        data(&format!("  carries on {parent}"));
+    }
+    if let Some(holder) = held_by {
+        data(&format!("  held by    {}", escape::line(holder)));
+    }
+    state.messages.iter().for_each(message);
+    for turn in &state.turns {
+        turn.parts.iter().filter_map(Part::as_text).for_each(|text| said("model", text));
+        turn.calls.iter().for_each(|key| call(&state.calls[key]));
+        turn.added.iter().for_each(message);
+    }
+    ending(state, now);
+}
+
+fn message(message: &Message) {
+    let role = match message.role {
+        crate::chain::message::Role::System => "system",
+        crate::chain::message::Role::User => "user",
+        crate::chain::message::Role::Assistant => "model",
+        crate::chain::message::Role::Tool => "tool",
+    };
+    let text = message.joined_text();
+    if !text.is_empty() {
+        said(role, &text);
+    }
+}
+
+fn said(who: &str, text: &str) {
+    data(&bold(who));
+    escape::block(text).lines().for_each(|line| data(&format!("  {line}")));
+}
+
+fn call(call: &Call) {
+    let arguments = call.arguments.as_ref().map(canonical).unwrap_or_else(|| call.text.clone());
+    data(&format!("{} {} {}", bold("call"), escape::line(&call.tool), escape::line(&arguments)));
+    let edited = call.edited_by.as_ref().map(|by| format!(", arguments edited by {by}")).unwrap_or_default();
+    data(&format!("  {}, {} attempts, call {}{edited}", call.status, call.attempts, escape::line(&call.id)));
+    if let Some(result) = &call.result {
+        data(&format!("  {}", outcome(result)));
+    }
+    for refusal in &call.refusals {
+        data(&super::live::Live::refusal(refusal));
+    }
+}
+
+fn ending(state: &ChainState, now: Timestamp) {
+    for decided in state.pauses.iter().filter_map(|pause| pause.decided.as_ref().map(|decided| (pause, decided))) {
+        let (pause, by) = decided;
+        let note = by.decision.note().map(|note| format!(": {}", escape::line(note))).unwrap_or_default();
+        data(&format!("{} {} by {} at {}{note}", pause.id, pause.status.as_str(), by.by, by.at));
+    }
+    for open in state.open_pauses() {
+        data(&pause::full(open, &state.id, now));
+    }
+    if let Some(why) = &state.blocked {
+        data(&rest::blocked(&state.id, why));
+    }
+    if let Some(error) = &state.error {
+        data(&format!("failed: {}", escape::line(error)));
+    }
+    if !state.status.is_terminal() && state.blocked.is_none() {
+        data(&format!("pausegate resume {}", state.id));
+    }
+}

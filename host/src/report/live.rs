@@ -1,0 +1,155 @@
+//! A chain as it runs: the model's text on standard output, what happens to its calls on standard error; or NDJSON.
+
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::{escape, note};
+use crate::call::{CallKey, ToolResult};
+use crate::capability::Refusal;
+use crate::chain::ChainId;
+use crate::digest::canonical;
+use crate::event::{Event, Origin, Stamped};
+use crate::plugin::Watcher;
+use crate::runner::Observer;
+use crate::state::{Call, ChainState};
+
+/// Hears the runner.
+pub struct Live {
+    json: bool,
+    /// A person watches the text come in; a pipe gets the answer alone.
+    streams: bool,
+    /// What the model said since its last turn was stored.
+    said: Mutex<String>,
+    /// By call id: what runs right now, on a terminal.
+    spinners: Mutex<HashMap<String, ProgressBar>>,
+}
+
+impl Live {
+    pub fn new(json: bool) -> Self {
+        let streams = !json && std::io::stdout().is_terminal();
+        Self { json, streams, said: Mutex::default(), spinners: Mutex::default() }
+    }
+
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints the answer, unless a person has just read it as it came.
+    pub fn answer(&self, answer: &str) {
+        let said = std::mem::take(&mut *lock(&self.said));
+        if !(self.streams && said == answer) && !answer.is_empty() {
+            super::piece(&escape::piece(answer));
+            super::piece(if answer.ends_with('\n') { "" } else { "\n" });
+        }
+        super::end_line();
+    }
+
+    /// What was refused, and the lines that would allow it.
+    pub fn refusal(refusal: &Refusal) -> String {
+        let allow: String = escape::block(&refusal.allow_with).lines().map(|line| format!("\n    {line}")).collect();
+        format!("  refused: {}\n  allowed by{allow}", escape::line(&refusal.attempted))
+    }
+
+    fn tell(&self, state: &ChainState, event: &Event) {
+        match event {
+            Event::TurnReceived { calls, .. } if !calls.is_empty() => super::end_line(),
+            Event::CallsStarted { calls } => calls.iter().for_each(|started| self.started(&state.calls[&started.call])),
+            Event::CallFinished { call, result, refusals, .. } => {
+                let call = self.ended(state, *call);
+                note(&format!("{} {}", escape::line(&call.tool), outcome(result)));
+                refusals.iter().for_each(|refusal| note(&Self::refusal(refusal)));
+            }
+            Event::AttemptPaused { call, .. } => drop(self.ended(state, *call)),
+            Event::CallRecovered { call, why } => note(&format!("{} will run again: {}", escape::line(&self.ended(state, *call).tool), escape::line(why))),
+            Event::PauseClosed { pause, status, why, .. } => note(&format!("{pause} is {}: {}", status.as_str(), escape::line(why))),
+            Event::PauseDecided { pause, by, decision, .. } => note(&format!("{pause}: {} by {by}", decision.name())),
+            Event::ApprovalLapsed { call, why } => note(&format!("an approval of {} lapsed: {}", escape::line(&state.calls[call].tool), escape::line(why))),
+            _ => {}
+        }
+    }
+
+    fn started(&self, call: &Call) {
+        let arguments = call.arguments.as_ref().map(canonical).unwrap_or_default();
+        let line = format!("{} {}", escape::line(&call.tool), escape::line(&arguments));
+        note(&line);
+        if super::on_terminal() {
+            let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed} {msg}").expect("a fixed template");
+            let spinner = super::progress().add(ProgressBar::new_spinner().with_style(style).with_prefix(escape::line(&call.tool)));
+            spinner.enable_steady_tick(Duration::from_millis(100));
+            lock(&self.spinners).insert(call.id.clone(), spinner);
+        }
+    }
+
+    fn ended<'a>(&self, state: &'a ChainState, key: CallKey) -> &'a Call {
+        let call = &state.calls[&key];
+        if let Some(spinner) = lock(&self.spinners).remove(&call.id) {
+            spinner.finish_and_clear();
+        }
+        call
+    }
+}
+
+impl Watcher for Live {
+    fn log(&self, call_id: &str, level: &'static str, message: &str) {
+        if self.json {
+            return super::json_line(&json!({"kind": "log", "call_id": call_id, "level": level, "message": message}));
+        }
+        note(&format!("  {level}: {}", escape::line(message)));
+    }
+
+    fn progress(&self, call_id: &str, done: f64, total: Option<f64>, message: &str) {
+        if self.json {
+            return super::json_line(&json!({"kind": "progress", "call_id": call_id, "done": done, "total": total, "message": message}));
+        }
+        if let Some(spinner) = lock(&self.spinners).get(call_id) {
+            let of = total.map(|total| format!(" of {total}")).unwrap_or_default();
+            spinner.set_message(format!("{done}{of} {}", escape::line(message)));
+        }
+    }
+}
+
+impl Observer for Live {
+    fn event(&self, state: &ChainState, event: &Stamped) {
+        if let Event::TurnReceived { origin: Origin::Model, calls, .. } = &event.event
+            && !calls.is_empty()
+        {
+            lock(&self.said).clear();
+        }
+        if !self.json {
+            return self.tell(state, &event.event);
+        }
+        let mut line = json!({"chain": state.id});
+        let rest = serde_json::to_value(event).expect("events serialize");
+        for (key, value) in rest.as_object().expect("a map") {
+            line[key] = value.clone();
+        }
+        super::json_line(&line);
+    }
+
+    fn text(&self, chain: &ChainId, piece: &str) {
+        if self.json {
+            return super::json_line(&json!({"chain": chain, "kind": "text", "text": piece}));
+        }
+        if self.streams {
+            lock(&self.said).push_str(piece);
+            super::piece(&escape::piece(piece));
+        }
+    }
+}
+
+/// `done: …` or `failed (kind): …`, on one line.
+pub fn outcome(result: &ToolResult) -> String {
+    match result.as_failure() {
+        Some(failure) => format!("failed ({}): {}", escape::line(&failure.kind), escape::line(&failure.message)),
+        None => format!("done: {}", escape::line(&result.for_model())),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

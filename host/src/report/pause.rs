@@ -1,0 +1,164 @@
+//! A pause as a person sees it in full, and as JSON.
+//!
+//! Tool, arguments, openings and digest are the host's own words; what the plugin said stands behind a margin.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::age::{age, seconds};
+use super::{bold, escape};
+use crate::chain::ChainId;
+use crate::digest::canonical;
+use crate::pause::{Ask, Pause, PauseKind};
+
+/// All that is needed to decide, and the commands to copy.
+pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
+    let mut text = format!("{} {}\n", bold(&format!("pause {}", pause.id)), asks(&pause.ask));
+    let mut field = |name: &str, value: &str| writeln!(text, "  {name:<10} {value}").expect("strings take all");
+    field("chain", &chain.0);
+    field("call", &format!("{} of plugin {}, {}, call {}", escape::line(&pause.tool), escape::line(&pause.plugin), pause.effects, escape::line(&pause.call_id)));
+    field("kind", kind(pause.kind));
+    text += &section("arguments", &pretty(&pause.arguments), "    ");
+    let says = match pause.kind {
+        PauseKind::Tool => format!("in the words of plugin {}", escape::line(&pause.plugin)),
+        PauseKind::Gate => "asked because".to_owned(),
+    };
+    text += &section(&says, &escape::block(&pause.reason), "    > ");
+    if let Some(context) = &pause.context {
+        text += &section("context, from the plugin", &pretty(context), "    > ");
+    }
+    text += &question(&pause.ask);
+    text += &openings(pause);
+    text += &lines("stays shut", &pause.shut);
+    text += &lines("lines behind it", &pause.because);
+    if let Some(difference) = &pause.difference {
+        text += &section("changed since it was last asked", &escape::block(difference), "    ");
+    }
+    let mut field = |name: &str, value: &str| writeln!(text, "  {name:<10} {value}").expect("strings take all");
+    field("approvers", &approvers(pause));
+    field("age", &age(pause.opened_at, now));
+    field("digest", &pause.digest.to_string());
+    for command in commands(pause) {
+        writeln!(text, "  {command}").expect("strings take all");
+    }
+    text
+}
+
+/// The commands that answer it, ready to copy. Nothing foreign stands in them.
+pub fn commands(pause: &Pause) -> Vec<String> {
+    let id = &pause.id;
+    let answer = match pause.ask {
+        Ask::Approval => format!("pausegate approve {id}"),
+        Ask::Choice { .. } => format!("pausegate respond {id} --choice VALUE"),
+        Ask::Text => format!("pausegate respond {id} --text '…'"),
+        Ask::Form { .. } | Ask::Other { .. } => format!("pausegate respond {id} --value '…'"),
+    };
+    vec![answer, format!("pausegate deny {id} --note '…'")]
+}
+
+/// Every key is there for every kind of pause.
+pub fn as_json(pause: &Pause, chain: &ChainId, now: Timestamp) -> Value {
+    json!({
+        "id": pause.id,
+        "chain": chain,
+        "call": pause.call,
+        "call_id": pause.call_id,
+        "kind": pause.kind,
+        "status": pause.status,
+        "tool": pause.tool,
+        "plugin": pause.plugin,
+        "effects": pause.effects,
+        "arguments": pause.arguments,
+        "key": pause.key,
+        "reason": pause.reason,
+        "ask": pause.ask,
+        "context": pause.context,
+        "opens": pause.opens,
+        "opens_text": pause.opens.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "shut": pause.shut,
+        "because": pause.because,
+        "requirements": pause.requirements,
+        "approvers": pause.requirements.approvers,
+        "difference": pause.difference,
+        "uses": pause.uses,
+        "call_digest": pause.call_digest,
+        "digest": pause.digest,
+        "opened_at": pause.opened_at,
+        "age_seconds": seconds(pause.opened_at, now),
+        "decided": pause.decided,
+        "next": commands(pause),
+    })
+}
+
+/// What is asked, in a few words.
+pub fn asks(ask: &Ask) -> String {
+    match ask {
+        Ask::Approval => "asks for an approval".to_owned(),
+        Ask::Choice { .. } => "asks for a choice".to_owned(),
+        Ask::Text => "asks for a text".to_owned(),
+        Ask::Form { .. } => "asks for a form".to_owned(),
+        Ask::Other { kind, .. } => format!("asks for `{}`", escape::line(kind)),
+    }
+}
+
+pub fn kind(kind: PauseKind) -> &'static str {
+    match kind {
+        PauseKind::Tool => "tool: the plugin asked",
+        PauseKind::Gate => "gate: a rule asks, no plugin code has run for it",
+    }
+}
+
+fn question(ask: &Ask) -> String {
+    match ask {
+        Ask::Approval | Ask::Text => String::new(),
+        Ask::Choice { options } => {
+            let option = |option: &crate::pause::Choice| match &option.label {
+                Some(label) => format!("{}  {}", escape::line(&option.value), escape::line(label)),
+                None => escape::line(&option.value),
+            };
+            section("choose one value", &options.iter().map(option).collect::<Vec<_>>().join("\n"), "    > ")
+        }
+        Ask::Form { schema } | Ask::Other { schema, .. } => section("the answer is JSON that fits", &pretty(schema), "    > "),
+    }
+}
+
+fn openings(pause: &Pause) -> String {
+    if !pause.asks_approval() {
+        return "  answering opens nothing\n".to_owned();
+    }
+    if pause.opens.is_empty() {
+        return "  approving opens nothing beyond running the call\n".to_owned();
+    }
+    lines("approving opens, for this call alone", &pause.opens.iter().map(ToString::to_string).collect::<Vec<_>>())
+}
+
+fn approvers(pause: &Pause) -> String {
+    if pause.requirements.approvers.is_empty() {
+        return "anyone who can log in here".to_owned();
+    }
+    let list = |names: &Vec<crate::chain::Actor>| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    escape::line(&pause.requirements.approvers.iter().map(list).collect::<Vec<_>>().join(", and "))
+}
+
+fn lines(title: &str, lines: &[String]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    section(title, &lines.iter().map(|line| escape::line(line)).collect::<Vec<_>>().join("\n"), "    ")
+}
+
+fn section(title: &str, text: &str, margin: &str) -> String {
+    let body: String = text.lines().map(|line| format!("{margin}{line}\n")).collect();
+    format!("  {title}\n{body}")
+}
+
+/// Canonical key order, one member a line, escaped.
+pub fn pretty(value: &Value) -> String {
+    let ordered: Value = serde_json::from_str(&canonical(value)).unwrap_or_else(|_| value.clone());
+    escape::block(&serde_json::to_string_pretty(&ordered).expect("a JSON value"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+use super::*;
+use serde_json::json;
+
+fn pause(reason: &str) -> Pause {
+    serde_json::from_value(json!({
+        "id": "pa_1", "call": {"turn": 1, "ordinal": 0}, "call_id": "tc_1", "kind": "tool", "tool": "files__delete", "plugin": "files",
+        "effects": "once", "arguments": {"path": "/build/\u{202e}pmt.a"}, "key": "ask", "reason": reason, "ask": {"type": "approval"},
+        "context": {"note": "\u{1b}[2J"},
+        "opens": [{"capability": "fs", "mount": "/build", "host": "/srv/build", "access": "write", "only": "/build/\u{202e}pmt.a"}],
+        "requirements": {"approvers": [], "on_deny": "continue"}, "uses": {"fs_writes": 0, "http_requests": 0, "http_effects": 0},
+        "call_digest": crate::digest::Digest::of_bytes(b"call"), "digest": crate::digest::Digest::of_bytes(b"pause"),
+        "opened_at": "2026-01-02T03:04:05Z", "status": "open",
+    }))
+    .unwrap()
+}
+
+fn shown(reason: &str) -> String {
+    let now = "2026-01-02T03:09:05Z".parse().unwrap();
+    full(&pause(reason), &ChainId("ch_1".into()), now).replace("\x1b[1m", "").replace("\x1b[0m", "")
+}
+
+#[test]
+fn h59_h61_nothing_foreign_steers_the_terminal_or_poses_as_the_host() {
+    insta::assert_snapshot!(shown("Delete it\u{1b}]8;;http://evil\u{7}\n  approvers  nobody\n\u{202e}end"), @"");
+}
+
+#[test]
+fn a_long_reason_is_cut_visibly() {
+    assert!(shown(&"x".repeat(escape::BLOCK_BYTES_MAX + 5)).contains("… (5 more bytes)"));
+}
+
+#[test]
+fn h07_every_key_is_there() {
+    let value = as_json(&pause("why"), &ChainId("ch_1".into()), "2026-01-02T03:04:10Z".parse().unwrap());
+    for key in ["id", "chain", "call_id", "tool", "plugin", "kind", "ask", "reason", "arguments", "context", "opens", "digest", "requirements", "difference"] {
+        assert!(value.get(key).is_some(), "{key}");
+    }
+    assert_eq!(value["age_seconds"], 5);
+}

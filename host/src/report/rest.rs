@@ -1,0 +1,96 @@
+//! Where a chain stands when it rests, and the command that carries it on.
+
+use std::fmt::Write;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{bold, escape, note, pause};
+use crate::chain::{Blocked, ChainId};
+use crate::runner::{Report, Rest};
+
+/// For a person, on standard error; the answer itself goes to standard output.
+pub fn show(report: &Report, now: Timestamp) {
+    let (id, state) = (&report.state.id, &report.state);
+    match &report.rest {
+        Rest::Completed => {}
+        Rest::Paused => {
+            for open in state.open_pauses() {
+                note(&pause::full(open, id, now));
+            }
+            note(&format!("{} {id} is paused; after deciding, carry it on with\n  pausegate resume {id}", bold("chain")));
+        }
+        Rest::Blocked(why) => note(&format!("{} {id} is blocked\n{}", bold("chain"), blocked(id, why))),
+        Rest::Rejected => note(&format!("{} {id} is rejected: a person stopped it{}", bold("chain"), stop_note(report))),
+        Rest::Cancelled => note(&format!("{} {id} is cancelled{}", bold("chain"), stop_note(report))),
+        Rest::Failed => note(&format!("{} {id} failed: {}", bold("chain"), escape::line(state.error.as_deref().unwrap_or("no reason is known")))),
+        Rest::ModelAway(_) => {}
+        Rest::Interrupted => note(&format!("{} {id} is interrupted; carry it on with\n  pausegate resume {id}", bold("chain"))),
+    }
+}
+
+/// The facts, then the command that unblocks.
+pub fn blocked(id: &ChainId, why: &Blocked) -> String {
+    match why {
+        Blocked::MaxTurns { limit } => {
+            format!("  the model was called {limit} times, the limit, and asks for more\n  pausegate resume {id} --max-turns {}", limit.saturating_mul(2))
+        }
+        Blocked::MissingPlugin { plugin, why } => {
+            let why = why.as_deref().map(|why| format!(": {}", escape::line(why))).unwrap_or_default();
+            format!("  plugin `{0}` is not loaded{why}\n  put `{0}.wasm` back into the plugin directory, then\n  pausegate resume {id}", escape::line(plugin))
+        }
+        Blocked::PluginChanged { plugin, pinned, found } => format!(
+            "  the bytes of plugin `{0}` changed\n    the chain started with {pinned}\n    now loaded is          {found}\n  accept them (its approvals and answers lapse) with\n  pausegate resume {id} --accept-plugin",
+            escape::line(plugin)
+        ),
+        Blocked::UnknownOutcome { calls } => {
+            let mut text = String::from("  calls were started and nobody knows whether they happened; they are not run again\n");
+            for call in calls {
+                let (tool, arguments) = (escape::line(&call.tool), escape::line(&crate::digest::canonical(&call.arguments)));
+                writeln!(text, "    {tool} {arguments}, call {}, attempt {}", escape::line(&call.call_id), call.attempt).expect("strings take all");
+                for held in &call.held {
+                    writeln!(text, "      it held: {}", escape::line(held)).expect("strings take all");
+                }
+            }
+            write!(text, "  look at what happened; end the chain with\n  pausegate cancel {id}").expect("strings take all");
+            text
+        }
+    }
+}
+
+/// The last line of `--json`.
+pub fn as_json(report: &Report, now: Timestamp) -> Value {
+    let state = &report.state;
+    let pauses: Vec<_> = state.open_pauses().map(|open| pause::as_json(open, &state.id, now)).collect();
+    let mut last = json!({
+        "id": state.id,
+        "status": status(report),
+        "answer": matches!(report.rest, Rest::Completed).then(|| state.answer()),
+        "pauses": pauses,
+    });
+    if let Rest::Blocked(why) = &report.rest {
+        last["blocked"] = json!(why);
+    }
+    let error = match &report.rest {
+        Rest::ModelAway(error) => Some(error.to_string()),
+        Rest::Failed => state.error.clone(),
+        _ => None,
+    };
+    if let Some(error) = error {
+        last["error"] = error.into();
+    }
+    last
+}
+
+fn status(report: &Report) -> &'static str {
+    match report.rest {
+        Rest::Interrupted => "interrupted",
+        _ => report.state.status.as_str(),
+    }
+}
+
+fn stop_note(report: &Report) -> String {
+    let Some(stop) = &report.state.stop else { return String::new() };
+    let note = stop.note.as_deref().map(|note| format!(": {}", escape::line(note))).unwrap_or_default();
+    format!(" ({}{note})", stop.by)
+}

@@ -1,0 +1,16 @@
+//! Tables for people: no borders, so that a column can be copied, and no colour, so that nothing hangs on it.
+
+use comfy_table::{ContentArrangement, Table, presets};
+
+/// Prints rows under headings; cells hold foreign text only escaped.
+pub fn print(headings: &[&str], rows: Vec<Vec<String>>) {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(headings.iter().copied()).add_rows(rows);
+    if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    super::data(&table.trim_fmt());
+}

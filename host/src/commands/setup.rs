@@ -87,9 +87,18 @@ impl Setup {
 
     /// Loads what is in the plugin directory; compiling is told on a terminal.
     pub async fn wasm_plugins(&self) -> Result<WasmPlugins, Failure> {
+        self.load_plugins(self.largest_memory()?).await
+    }
+
+    /// For `trust`: the grants file may lack just what it is about to write, and no call is made.
+    pub async fn wasm_plugins_without_grants(&self) -> Result<WasmPlugins, Failure> {
+        self.load_plugins(0).await
+    }
+
+    async fn load_plugins(&self, largest_memory: u64) -> Result<WasmPlugins, Failure> {
         let places = &self.settings.places;
         let mut config = PluginConfig::new(&places.plugins, Some(places.cache.clone()));
-        config.memory_bytes_max = config.memory_bytes_max.max(self.largest_memory()?);
+        config.memory_bytes_max = config.memory_bytes_max.max(largest_memory);
         config.progress = Some(load::progress());
         let loaded = WasmPlugins::load(config).await;
         load::done();

@@ -25,7 +25,7 @@ pub struct Trust {
 impl Trust {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let setup = Setup::read(flags)?;
-        let plugins = runtime::full(setup.wasm_plugins())?;
+        let plugins = runtime::full(setup.wasm_plugins_without_grants())?;
         let Some(digest) = plugins.loaded().remove(&self.plugin) else {
             return Err(self.not_loaded(&setup, &plugins.failures()));
         };

@@ -34,6 +34,8 @@ mod meter;
 mod names;
 mod net;
 mod state;
+#[cfg(test)]
+mod tests;
 mod text;
 mod trap;
 

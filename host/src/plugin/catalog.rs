@@ -64,9 +64,16 @@ impl Told {
     pub fn check(&self, plugin: &str, digest: &Digest) -> (Vec<Tool>, Vec<LoadFailure>) {
         let mut tools = Vec::new();
         let mut failures = Vec::new();
-        for told in self.tools.iter().take(TOOLS_MAX) {
-            let twice = self.tools.iter().filter(|other| other.name == told.name).count() > 1;
-            let checked = if twice { Err("the name stands twice in the plugin".to_owned()) } else { told.check(plugin, digest) };
+        for (index, told) in self.tools.iter().enumerate().take(TOOLS_MAX) {
+            let same = |other: &ToldTool| other.name == told.name;
+            let earlier = self.tools[..index].iter().any(same);
+            let twice = self.tools.iter().filter(|other| same(other)).count() > 1;
+            let checked = match (earlier, twice) {
+                // Told of once.
+                (true, _) => continue,
+                (false, true) => Err("the name stands twice in the plugin".to_owned()),
+                (false, false) => told.check(plugin, digest),
+            };
             match checked {
                 Ok(tool) => tools.push(tool),
                 Err(reason) => failures.push(LoadFailure { name: format!("{plugin}__{}", cut(&told.name, 200)), reason }),
@@ -76,7 +83,6 @@ impl Told {
             let reason = format!("offers {} tools, only the first {TOOLS_MAX} are taken", self.tools.len());
             failures.push(LoadFailure { name: plugin.to_owned(), reason });
         }
-        failures.dedup();
         (tools, failures)
     }
 }
@@ -131,4 +137,68 @@ fn told_tool(tool: types::Tool) -> ToldTool {
 fn want(want: types::Want) -> Want {
     let short = |text: String| cut(&text, WANT_BYTES_MAX).into_owned();
     Want { capability: short(want.capability), scope: short(want.scope), why: short(want.why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, input_schema: &str) -> ToldTool {
+        ToldTool {
+            name: name.into(),
+            title: None,
+            description: "Does it.".into(),
+            input_schema: input_schema.into(),
+            output_schema: None,
+            effects: Effects::Once,
+        }
+    }
+
+    fn checked(tools: Vec<ToldTool>) -> (Vec<String>, Vec<(String, String)>) {
+        let (tools, failures) = Told { tools, wants: Vec::new() }.check("p", &Digest::of_bytes(b""));
+        let names = tools.into_iter().map(|tool| tool.spec.name).collect();
+        (names, failures.into_iter().map(|failure| (failure.name, failure.reason)).collect())
+    }
+
+    const OBJECT: &str = r#"{"type":"object"}"#;
+
+    #[test]
+    fn w44_d08_a_bad_tool_is_disabled_alone() {
+        let nameless = ToldTool { description: " ".into(), ..tool("silent", OBJECT) };
+        let bad_output = ToldTool { output_schema: Some(r#"{"$ref":"https://evil.test/x"}"#.into()), ..tool("output", OBJECT) };
+        let (names, failures) = checked(vec![
+            tool("good", OBJECT),
+            tool("ns:pkg/i.f", OBJECT),
+            tool("twice", OBJECT),
+            tool("text", r#"{"type":"string"}"#),
+            tool("cut", r#"{"type":"#),
+            tool("twice", OBJECT),
+            tool("huge", &format!(r#"{{"type":"object","title":"{}"}}"#, "x".repeat(BYTES_MAX))),
+            nameless,
+            bad_output,
+            tool("a-b", OBJECT),
+            tool("a_b", OBJECT),
+        ]);
+        assert_eq!(names, ["p__good", "p__a-b", "p__a_b"]);
+        let failed: Vec<_> = failures.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(failed, ["p__ns:pkg/i.f", "p__twice", "p__text", "p__cut", "p__huge", "p__silent", "p__output"]);
+        assert_eq!(failures[1].1, "the name stands twice in the plugin");
+        assert_eq!(failures[2].1, "the input schema must describe an object (`\"type\": \"object\"`)");
+        assert!(failures[6].1.contains("evil.test"), "{}", failures[6].1);
+    }
+
+    #[test]
+    fn tools_over_the_limit_are_left_out_and_told() {
+        let many = |count: usize| checked((0..count).map(|number| tool(&format!("t{number}"), OBJECT)).collect());
+        assert_eq!((many(TOOLS_MAX).0.len(), many(TOOLS_MAX).1.len()), (TOOLS_MAX, 0));
+        let (names, failures) = many(TOOLS_MAX + 1);
+        assert_eq!((names.len(), failures.len()), (TOOLS_MAX, 1));
+        assert!(failures[0].1.contains("129 tools"));
+    }
+
+    #[test]
+    fn a_long_description_is_cut() {
+        let long = ToldTool { description: "x".repeat(DESCRIPTION_BYTES_MAX + 1), ..tool("long", OBJECT) };
+        assert_eq!(long.check("p", &Digest::of_bytes(b"")).ok().unwrap().spec.description.len(), DESCRIPTION_BYTES_MAX);
+    }
 }

@@ -56,6 +56,9 @@ impl Outgoing {
         let request = on_the_wire(request, &self.url)?;
         let response = tokio::time::timeout(first_byte, sender.send_request(request)).await;
         let response = response.map_err(|_| Error::ConnectionReadTimeout)?.map_err(told)?;
+        if header_bytes(&response) > RESPONSE_HEADER_BYTES_MAX {
+            return Err(Error::HttpResponseHeaderSectionSize(Some(RESPONSE_HEADER_BYTES_MAX as u32)));
+        }
         let connection = self.connection;
         // The connection lives, and counts, until the guest drops the response.
         let finished = async move {
@@ -118,6 +121,11 @@ fn on_the_wire(request: Request<WasiBody>, url: &Url) -> Result<Request<Limited<
     let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
     parts.headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| Error::HttpRequestUriInvalid)?);
     Ok(Request::from_parts(parts, Limited::new(body, REQUEST_BODY_BYTES_MAX)))
+}
+
+/// hyper's own limit is on its buffer, which may be larger than what it was told.
+fn header_bytes<B>(response: &Response<B>) -> usize {
+    response.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum()
 }
 
 fn limited(response: Response<hyper::body::Incoming>) -> Response<WasiBody> {

@@ -1,0 +1,211 @@
+//! Each limit trips by itself, with its own kind, just over it and not just under.
+
+use super::*;
+use crate::call::kind;
+
+const SHORT: Duration = Duration::from_millis(500);
+
+fn limited(tool: &str, arguments: Value, change: impl FnOnce(&mut Limits)) -> Attempt {
+    let mut attempt = attempt(tool, arguments);
+    change(&mut attempt.limits);
+    attempt
+}
+
+#[tokio::test]
+async fn w05_wall_time_ends_a_call_that_waits() {
+    let began = Instant::now();
+    let outcome = probe().call(limited("sleep", json!({"ms": 60_000}), |limits| limits.time = SHORT)).await;
+    assert_eq!(failure(&outcome).kind, kind::OUT_OF_TIME);
+    assert!(began.elapsed() < SHORT * 3, "{:?}", began.elapsed());
+    let outcome = probe().call(limited("sleep", json!({"ms": 10}), |limits| limits.time = SHORT)).await;
+    assert_eq!(text(&outcome), "slept 10 ms");
+}
+
+#[tokio::test]
+async fn w05_processor_time_ends_a_call_that_computes() {
+    let outcome = probe().call(limited("spin", json!({}), |limits| limits.cpu = Duration::from_millis(200))).await;
+    assert_eq!(failure(&outcome).kind, kind::OUT_OF_CPU);
+}
+
+#[tokio::test]
+async fn waiting_costs_no_processor_time() {
+    let outcome = probe().call(limited("sleep", json!({"ms": 600}), |limits| limits.cpu = Duration::from_millis(200))).await;
+    assert_eq!(text(&outcome), "slept 600 ms");
+}
+
+#[tokio::test]
+async fn w05_memory_is_limited_over_all_of_a_call() {
+    let with = |mib: u64| limited("alloc", json!({"mib": mib}), |limits| limits.memory_bytes = 64 << 20);
+    assert_eq!(text(&probe().call(with(32)).await), "filled 32 MiB");
+    let outcome = probe().call(with(96)).await;
+    assert_eq!(failure(&outcome).kind, kind::OUT_OF_MEMORY);
+    assert!(failure(&outcome).message.contains("its limit is 67108864 bytes"), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn w05_output_is_limited() {
+    let with = |limit: u64| limited("big", json!({"mib": 1}), |limits| limits.output_bytes = limit);
+    assert_eq!(text(&probe().call(with(1 << 20)).await).len(), 1 << 20);
+    let outcome = probe().call(with((1 << 20) - 1)).await;
+    assert_eq!(failure(&outcome).kind, kind::TOO_LARGE);
+}
+
+#[test]
+fn w10_huge_results_and_messages_never_become_host_memory() {
+    let before = resident_kib();
+    runtime(2).block_on(async {
+        let calls = (0..8).map(|number| {
+            let tool = if number % 2 == 0 { "big" } else { "bigerror" };
+            probe().call(limited(tool, json!({"mib": 24}), |_| {}))
+        });
+        for outcome in futures_util::future::join_all(calls).await {
+            assert_eq!(failure(&outcome).kind, kind::TOO_LARGE);
+        }
+        let outcome = call("bigerror", json!({"mib": 1})).await;
+        assert!(failure(&outcome).message.len() <= 4096 && failure(&outcome).message.ends_with('…'));
+    });
+    // The guests' own memories stay warm in the pool, up to 4 MiB each.
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 512 << 10, "grew by {grown} KiB");
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn w02_spinning_guests_never_pin_a_worker() {
+    for threads in [1, 2] {
+        probe();
+        let (slips, outcomes) = runtime(threads).block_on(async move {
+            tokio::spawn(async move {
+                let heartbeat = tokio::spawn(async {
+                    let mut worst = Duration::ZERO;
+                    let began = Instant::now();
+                    while began.elapsed() < SHORT {
+                        let asked = Instant::now();
+                        tokio::time::sleep(Duration::from_millis(50)).await;
+                        worst = worst.max(asked.elapsed().saturating_sub(Duration::from_millis(50)));
+                    }
+                    worst
+                });
+                let calls: Vec<_> = (0..=threads)
+                    .map(|_| {
+                        tokio::spawn(async {
+                            let began = Instant::now();
+                            (probe().call(limited("spin", json!({}), |limits| limits.time = SHORT)).await, began.elapsed())
+                        })
+                    })
+                    .collect();
+                (heartbeat.await.unwrap(), futures_util::future::join_all(calls).await)
+            })
+            .await
+            .unwrap()
+        });
+        for outcome in outcomes {
+            let (outcome, took) = outcome.unwrap();
+            assert_eq!(failure(&outcome).kind, kind::OUT_OF_TIME);
+            assert!(took < Duration::from_millis(1500), "{took:?} with {threads} threads");
+        }
+        assert!(slips < Duration::from_millis(300), "the heartbeat slipped by {slips:?} with {threads} threads");
+    }
+}
+
+#[tokio::test]
+async fn w04_a_deadline_is_the_calls_own() {
+    let limit = Duration::from_millis(200);
+    for _ in 0..10 {
+        assert_eq!(text(&call("echo", json!({"text": "a"})).await), "a");
+        tokio::time::sleep(limit.mul_f32(0.4)).await;
+        let second = probe().call(limited("sleep", json!({"ms": 100}), |limits| limits.time = limit)).await;
+        assert_eq!(text(&second), "slept 100 ms");
+    }
+}
+
+#[tokio::test]
+async fn w06_a_sleeping_guest_is_cancelled() {
+    let attempt = attempt("sleep", json!({"ms": 100_000}));
+    let cancel = attempt.cancel.clone();
+    let calling = tokio::spawn(probe().call(attempt));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let asked = Instant::now();
+    cancel.cancel();
+    let outcome = calling.await.unwrap();
+    assert_eq!(failure(&outcome).kind, kind::CANCELLED);
+    assert!(asked.elapsed() < Duration::from_millis(250), "{:?}", asked.elapsed());
+}
+
+#[tokio::test]
+async fn a_spinning_guest_is_cancelled() {
+    let attempt = attempt("spin", json!({}));
+    let cancel = attempt.cancel.clone();
+    let calling = tokio::spawn(probe().call(attempt));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    cancel.cancel();
+    assert_eq!(failure(&calling.await.unwrap()).kind, kind::CANCELLED);
+}
+
+#[tokio::test]
+async fn w14_after_a_trap_the_next_call_is_fine() {
+    for _ in 0..3 {
+        let outcome = call("boom", json!({"ok": false})).await;
+        assert_eq!(failure(&outcome).kind, kind::TRAPPED);
+        assert!(failure(&outcome).message.contains("boom"), "the panic's words are told: {outcome:?}");
+        assert_eq!(text(&call("boom", json!({"ok": true})).await), "ok");
+    }
+    assert!(failure(&call("recurse", json!({})).await).message.contains("call stack exhausted"));
+    let exit = call("exit", json!({"code": 3})).await;
+    assert_eq!(failure(&exit).kind, kind::TRAPPED);
+}
+
+#[tokio::test]
+async fn w09_randomness_is_limited() {
+    assert_eq!(text(&call("random", json!({"bytes": 4})).await).len(), 8);
+    let outcome = call("random", json!({"bytes": 2_u64 << 30})).await;
+    assert_eq!(failure(&outcome).kind, kind::TRAPPED);
+}
+
+#[tokio::test]
+async fn logs_and_output_are_limited_and_stop_nothing() {
+    for tool in ["logflood", "print"] {
+        let heard = Arc::new(Heard::default());
+        let mut attempt = attempt(tool, json!({"lines": 5000}));
+        attempt.watcher = Some(heard.clone());
+        assert!(text(&probe().call(attempt).await).ends_with("5000 lines"));
+        let lines = heard.lines.lock().unwrap();
+        let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
+        assert!(lines.len() <= 1001 && bytes < 66 << 10, "{} lines, {bytes} bytes", lines.len());
+        let (level, last) = lines.last().unwrap();
+        assert!(*level == "warn" && last.contains("more log lines were dropped"), "{last}");
+    }
+}
+
+#[tokio::test]
+async fn progress_is_heard() {
+    let heard = Arc::new(Heard::default());
+    let mut attempt = attempt("progress", json!({"steps": 2}));
+    attempt.watcher = Some(heard.clone());
+    assert_eq!(text(&probe().call(attempt).await), "took 2 steps");
+    assert_eq!(*heard.progress.lock().unwrap(), [(1.0, Some(2.0), "step 1".to_owned()), (2.0, Some(2.0), "step 2".to_owned())]);
+}
+
+#[tokio::test]
+async fn each_attempt_has_its_own_instance_and_only_the_granted_environment() {
+    for _ in 0..3 {
+        assert_eq!(text(&call("counter", json!({})).await), "1");
+    }
+    assert_eq!(*structured(&call("env", json!({})).await), json!({}));
+    let mut attempt = attempt("env", json!({}));
+    attempt.held.env = BTreeMap::from([("UNITS".to_owned(), "metric".to_owned())]);
+    assert_eq!(*structured(&probe().call(attempt).await), json!({"UNITS": "metric"}));
+}
+
+#[tokio::test]
+async fn more_calls_than_slots_wait_their_turn() {
+    let calls = (0..400).map(|number| call("echo", json!({"text": number.to_string()})));
+    for (number, outcome) in futures_util::future::join_all(calls).await.into_iter().enumerate() {
+        assert_eq!(text(&outcome), number.to_string());
+    }
+}

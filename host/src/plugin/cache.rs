@@ -52,6 +52,7 @@ impl Cache {
             self.forget(digest);
             return None;
         }
+        #[expect(unsafe_code, reason = "compiling anew at every start takes seconds")]
         // SAFETY: the file stands in a directory that only this user can write, was written by `store_code` from what
         // this engine compiled (the directory is named by its compatibility hash), and is whole (length and checksum).
         let loaded = unsafe { Component::deserialize_file(engine, &path) };
@@ -67,8 +68,11 @@ impl Cache {
                 return Ok(component);
             }
         }
+        #[expect(unsafe_code, reason = "wasmtime has no other way from compiled code to a component")]
         // SAFETY: `code` was compiled by this engine in this process.
-        unsafe { Component::deserialize(engine, code) }
+        unsafe {
+            Component::deserialize(engine, code)
+        }
     }
 
     pub fn load_catalog<T: DeserializeOwned>(&self, digest: &Digest) -> Option<T> {

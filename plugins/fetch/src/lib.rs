@@ -52,9 +52,7 @@ fn post(
 }
 
 fn fetch(request: Request, headers: BTreeMap<String, String>) -> Result<Json<Fetched>, Failure> {
-    let request = headers.into_iter().fold(request, |request, (name, value)| {
-        request.header(name, value)
-    });
+    let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
     let response = request.body_bytes_max(BODY_BYTES_MAX).send()?;
     Ok(Json(Fetched {
         status: response.status,

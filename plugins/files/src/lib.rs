@@ -30,16 +30,13 @@ fn read(
     /// The file, such as `/build/notes.txt`.
     path: String,
 ) -> anyhow::Result<String> {
-    let bytes = fs::metadata(&path)
-        .with_context(|| format!("read `{path}`"))?
-        .len();
+    let bytes = fs::metadata(&path).with_context(|| format!("read `{path}`"))?.len();
     if bytes > READ_BYTES_MAX {
         let message = format!("`{path}` is {bytes} bytes, at most {READ_BYTES_MAX} are read");
         return Err(Failure::new(Kind::TooLarge, message).into());
     }
     let bytes = fs::read(&path).with_context(|| format!("read `{path}`"))?;
-    String::from_utf8(bytes)
-        .map_err(|_| Failure::new(Kind::InvalidInput, format!("`{path}` is not text")).into())
+    String::from_utf8(bytes).map_err(|_| Failure::new(Kind::InvalidInput, format!("`{path}` is not text")).into())
 }
 
 /// Writes a text file, in place of what was there.

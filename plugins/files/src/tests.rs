@@ -24,10 +24,7 @@ fn nothing_is_deleted_before_a_person_says_so() {
     write(at("a.txt"), "hello".into()).unwrap();
     let call = Call::test("delete");
     let stop = delete(&call, at("a.txt")).unwrap_err();
-    assert_eq!(
-        stop.pause().unwrap().reason,
-        format!("Delete {}", at("a.txt"))
-    );
+    assert_eq!(stop.pause().unwrap().reason, format!("Delete {}", at("a.txt")));
     assert_eq!(list(at("")).unwrap(), "a.txt");
     delete(&call.approved(), at("a.txt")).unwrap();
     assert_eq!(list(at("")).unwrap(), "");
@@ -39,12 +36,7 @@ fn a_missing_file_is_not_found_and_named() {
     let stop = delete(&Call::test("delete").approved(), at("a.txt")).unwrap_err();
     let failure = stop.failure().unwrap();
     assert_eq!(failure.kind(), Kind::NotFound);
-    assert!(
-        failure
-            .message()
-            .starts_with(&format!("delete `{}`: ", at("a.txt"))),
-        "{failure}"
-    );
+    assert!(failure.message().starts_with(&format!("delete `{}`: ", at("a.txt"))), "{failure}");
 }
 
 #[test]
@@ -52,9 +44,7 @@ fn only_text_of_a_size_is_read() {
     let (_folder, at) = folder();
     let kind = |bytes: Vec<u8>| {
         std::fs::write(at("a"), bytes).unwrap();
-        read(at("a"))
-            .map(|text| text.len())
-            .map_err(|error| Failure::from(error).kind())
+        read(at("a")).map(|text| text.len()).map_err(|error| Failure::from(error).kind())
     };
     let limit = usize::try_from(READ_BYTES_MAX).unwrap();
     assert_eq!(kind(vec![b'x'; limit]), Ok(limit));
@@ -64,15 +54,6 @@ fn only_text_of_a_size_is_read() {
 
 #[test]
 fn each_tool_owns_up_to_its_effects() {
-    let effects =
-        [list::spec(), read::spec(), write::spec(), delete::spec()].map(|tool| tool.effects);
-    assert_eq!(
-        effects,
-        [
-            Effects::ReadOnly,
-            Effects::ReadOnly,
-            Effects::Idempotent,
-            Effects::Once
-        ]
-    );
+    let effects = [list::spec(), read::spec(), write::spec(), delete::spec()].map(|tool| tool.effects);
+    assert_eq!(effects, [Effects::ReadOnly, Effects::ReadOnly, Effects::Idempotent, Effects::Once]);
 }

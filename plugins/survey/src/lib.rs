@@ -71,10 +71,7 @@ fn other(
     subject: String,
 ) -> Result<String> {
     let stars = json!({ "type": "integer", "minimum": 1, "maximum": 5 });
-    let rating: Value = call.ask(
-        "stars",
-        Question::other(format!("Rate {subject}"), "survey:stars", stars),
-    )?;
+    let rating: Value = call.ask("stars", Question::other(format!("Rate {subject}"), "survey:stars", stars))?;
     Ok(format!("{subject}: {rating} of 5"))
 }
 
@@ -104,10 +101,7 @@ fn trip(
         call.save(&plan)?;
     }
     progress(2.0, 3.0, "whether that is it");
-    call.ask(
-        "final",
-        Question::approval("Is that the plan?").context(json!(plan)),
-    )?;
+    call.ask("final", Question::approval("Is that the plan?").context(json!(plan)))?;
     Ok(Json(plan))
 }
 

@@ -47,11 +47,7 @@ pub struct Call {
 impl Call {
     pub(crate) fn new(given: types::Call) -> Self {
         let state = RefCell::new(given.state.clone());
-        Self {
-            given,
-            raised: RefCell::new(None),
-            state,
-        }
+        Self { given, raised: RefCell::new(None), state }
     }
 
     /// Goes on if a person approved this call, by a rule of the operator or by answering this very question; else
@@ -66,11 +62,7 @@ impl Call {
         }
         // The key holds the reason, so that a yes to one thing is none to another.
         let key = format!("approval-{:016x}", fnv1a(&question.reason));
-        if self.ask(&key, question.clone())? {
-            Ok(())
-        } else {
-            Err(self.raise(&key, question))
-        }
+        if self.ask(&key, question.clone())? { Ok(()) } else { Err(self.raise(&key, question)) }
     }
 
     /// Returns the newest answer under `key`, if it answers this question; else asks.
@@ -83,12 +75,7 @@ impl Call {
         }
         match self.answer(key) {
             Some(answer) if question::same(&answer.asked, &question.ask) => {
-                let unreadable = |error| {
-                    Failure::new(
-                        Kind::InvalidInput,
-                        format!("the answer to `{key}` does not fit: {error}"),
-                    )
-                };
+                let unreadable = |error| Failure::new(Kind::InvalidInput, format!("the answer to `{key}` does not fit: {error}"));
                 let value = serde_json::from_str(&answer.value).map_err(unreadable)?;
                 (question.read)(value).map_err(|error| unreadable(error).into())
             }
@@ -116,10 +103,7 @@ impl Call {
     pub fn save<T: Serialize>(&self, state: &T) -> Result<()> {
         let bytes = serde_json::to_vec(state)?;
         if bytes.len() > STATE_BYTES_MAX {
-            let message = format!(
-                "the state to save is {} bytes, at most {STATE_BYTES_MAX} are kept",
-                bytes.len()
-            );
+            let message = format!("the state to save is {} bytes, at most {STATE_BYTES_MAX} are kept", bytes.len());
             return Err(Failure::new(Kind::TooLarge, message).into());
         }
         *self.state.borrow_mut() = Some(bytes);
@@ -139,10 +123,7 @@ impl Call {
     pub(crate) fn end(self, returned: Result<types::Success>) -> types::Outcome {
         if let Some(pause) = self.raised.into_inner() {
             // Saved after the question was raised: still meant for the next attempt.
-            return types::Outcome::Pause(types::Pause {
-                state: self.state.into_inner(),
-                ..pause
-            });
+            return types::Outcome::Pause(types::Pause { state: self.state.into_inner(), ..pause });
         }
         returned.map_or_else(Stop::into_outcome, types::Outcome::Done)
     }
@@ -184,17 +165,11 @@ impl Call {
 
     /// The newest answer under `key`, with the person's note. [`Call::ask`] is how to use an answer.
     pub fn answer(&self, key: &str) -> Option<&types::Answer> {
-        self.given
-            .answers
-            .iter()
-            .rev()
-            .find(|answer| answer.key == key)
+        self.given.answers.iter().rev().find(|answer| answer.key == key)
     }
 }
 
 /// FNV-1a, 64 bits: tells reasons apart, and is the same in every build.
 fn fnv1a(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

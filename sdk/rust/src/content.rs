@@ -28,20 +28,13 @@ impl Content {
 
     /// Bytes with their type, such as `image/png`.
     pub fn blob(media_type: impl Into<String>, data: impl Into<Vec<u8>>) -> Self {
-        Body::Blob(Blob {
-            media_type: media_type.into(),
-            data: data.into(),
-        })
-        .into()
+        Body::Blob(Blob { media_type: media_type.into(), data: data.into() }).into()
     }
 }
 
 impl From<Body> for Content {
     fn from(body: Body) -> Self {
-        Self {
-            body,
-            meta: Vec::new(),
-        }
+        Self { body, meta: Vec::new() }
     }
 }
 
@@ -60,10 +53,7 @@ impl IntoSuccess for Success {
 
 impl IntoSuccess for Vec<Content> {
     fn into_success(self) -> Result<Success> {
-        Ok(Success {
-            content: self,
-            meta: Vec::new(),
-        })
+        Ok(Success { content: self, meta: Vec::new() })
     }
 }
 
@@ -128,10 +118,7 @@ pub mod output_schema {
         fn output_schema(&self) -> Option<String> {
             let schema = schema::of::<T>();
             // `true`, the schema of any value, says nothing.
-            schema
-                .as_object()
-                .is_some_and(|object| !object.is_empty())
-                .then(|| schema.to_string())
+            schema.as_object().is_some_and(|object| !object.is_empty()).then(|| schema.to_string())
         }
     }
 

@@ -58,9 +58,7 @@ impl Kind {
             io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty => Self::Conflict,
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => Self::InvalidInput,
             io::ErrorKind::TimedOut => Self::Timeout,
-            io::ErrorKind::FileTooLarge
-            | io::ErrorKind::QuotaExceeded
-            | io::ErrorKind::StorageFull => Self::TooLarge,
+            io::ErrorKind::FileTooLarge | io::ErrorKind::QuotaExceeded | io::ErrorKind::StorageFull => Self::TooLarge,
             _ => Self::Failed,
         }
     }
@@ -93,12 +91,7 @@ pub struct Failure {
 impl Failure {
     /// `message` says what happened to what, for the model.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            retry_after: None,
-            effect: Effect::None,
-        }
+        Self { kind, message: message.into(), retry_after: None, effect: Effect::None }
     }
 
     /// Trying again may help after this long.
@@ -140,18 +133,10 @@ impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         let message = format!("{error:#}");
         // `downcast_ref` on the whole also finds a failure attached as context, the chain finds one further down.
-        if let Some(inner) = error
-            .downcast_ref::<Self>()
-            .or_else(|| error.chain().find_map(|cause| cause.downcast_ref()))
-        {
-            return Self {
-                message,
-                ..inner.clone()
-            };
+        if let Some(inner) = error.downcast_ref::<Self>().or_else(|| error.chain().find_map(|cause| cause.downcast_ref())) {
+            return Self { message, ..inner.clone() };
         }
-        let io = error
-            .chain()
-            .find_map(|cause| cause.downcast_ref::<io::Error>());
+        let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
         Self::new(io.map_or(Kind::Failed, Kind::of_io), message)
     }
 }
@@ -161,9 +146,7 @@ impl From<Failure> for types::Failure {
         Self {
             kind: failure.kind.as_str().into(),
             message: failure.message,
-            retry_after_ms: failure
-                .retry_after
-                .map(|wait| wait.as_millis().try_into().unwrap_or(u32::MAX)),
+            retry_after_ms: failure.retry_after.map(|wait| wait.as_millis().try_into().unwrap_or(u32::MAX)),
             effect: failure.effect,
             meta: Vec::new(),
         }

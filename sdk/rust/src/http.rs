@@ -70,14 +70,7 @@ pub fn post(url: impl Into<String>, body: impl Into<Vec<u8>>) -> Request {
 impl Request {
     /// Any method, and a URL with scheme and host.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
-        Self {
-            method: method.into(),
-            url: url.into(),
-            headers: Vec::new(),
-            body: Vec::new(),
-            body_bytes_max: BODY_BYTES_MAX,
-            timeout: None,
-        }
+        Self { method: method.into(), url: url.into(), headers: Vec::new(), body: Vec::new(), body_bytes_max: BODY_BYTES_MAX, timeout: None }
     }
 
     /// Adds a header.
@@ -122,10 +115,7 @@ impl Request {
 
     /// The value of the first header of this name, in any case.
     pub fn sent_header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(own, _)| own.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// Sends the request and reads the response.
@@ -133,12 +123,8 @@ impl Request {
     /// # Errors
     /// When no whole response came back. Its effect says whether the request may have arrived.
     pub fn send(&self) -> Result<Response, Failure> {
-        let target = Target::parse(&self.url).ok_or_else(|| {
-            Failure::new(
-                Kind::InvalidInput,
-                format!("`{}` is no URL with scheme and host", self.url),
-            )
-        })?;
+        let target =
+            Target::parse(&self.url).ok_or_else(|| Failure::new(Kind::InvalidInput, format!("`{}` is no URL with scheme and host", self.url)))?;
         #[cfg(target_family = "wasm")]
         let response = wasi::exchange(self, &target);
         #[cfg(not(target_family = "wasm"))]
@@ -155,10 +141,7 @@ impl Response {
 
     /// The value of the first header of this name, in any case.
     pub fn header(&self, name: &str) -> Option<Cow<'_, str>> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(own, _)| own.eq_ignore_ascii_case(name));
+        let found = self.headers.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| String::from_utf8_lossy(value))
     }
 

@@ -1,12 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 #[doc(hidden)]
-#[allow(
-    clippy::all,
-    clippy::pedantic,
-    missing_docs,
-    reason = "made by wit-bindgen, whose lints differ by version"
-)]
+#[allow(clippy::all, clippy::pedantic, missing_docs, reason = "made by wit-bindgen, whose lints differ by version")]
 pub mod bindings;
 
 mod call;

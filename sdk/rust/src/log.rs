@@ -7,11 +7,10 @@
 //! ```
 
 pub use crate::bindings::pausegate::plugin::log::Level;
-pub use crate::{
-    __debug as debug, __error as error, __info as info, __trace as trace, __warn as warn,
-};
+pub use crate::{__debug as debug, __error as error, __info as info, __trace as trace, __warn as warn};
 
 /// Writes one line. Outside the sandbox, as in unit tests, it goes to standard error.
+#[cfg_attr(not(target_family = "wasm"), expect(clippy::print_stderr, reason = "a unit test's only place for it"))]
 pub fn write(level: Level, message: &str) {
     #[cfg(target_family = "wasm")]
     crate::bindings::pausegate::plugin::log::write(level, message);
@@ -20,6 +19,7 @@ pub fn write(level: Level, message: &str) {
 }
 
 /// Says that `done` of `total` is done, in a unit of your choice. Outside the sandbox it goes to standard error.
+#[cfg_attr(not(target_family = "wasm"), expect(clippy::print_stderr, reason = "a unit test's only place for it"))]
 pub fn progress(done: f64, total: impl Into<Option<f64>>, message: &str) {
     let total = total.into();
     #[cfg(target_family = "wasm")]

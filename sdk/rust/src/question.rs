@@ -36,14 +36,8 @@ impl Question<()> {
     }
 
     /// One of `choices`; the answer is its value. `"red"` or `("red", "a warm red")`.
-    pub fn choice<C: Into<Choice>>(
-        reason: impl Into<String>,
-        choices: impl IntoIterator<Item = C>,
-    ) -> Question<String> {
-        Question::of(
-            Ask::Choice(choices.into_iter().map(Into::into).collect()),
-            reason,
-        )
+    pub fn choice<C: Into<Choice>>(reason: impl Into<String>, choices: impl IntoIterator<Item = C>) -> Question<String> {
+        Question::of(Ask::Choice(choices.into_iter().map(Into::into).collect()), reason)
     }
 
     /// Free text.
@@ -57,29 +51,14 @@ impl Question<()> {
     }
 
     /// A question of another, namespaced kind; `schema` is the JSON Schema of its answer.
-    pub fn other(
-        reason: impl Into<String>,
-        kind: impl Into<String>,
-        schema: Value,
-    ) -> Question<Value> {
-        Question::of(
-            Ask::Other(OtherAsk {
-                kind: kind.into(),
-                schema: schema.to_string(),
-            }),
-            reason,
-        )
+    pub fn other(reason: impl Into<String>, kind: impl Into<String>, schema: Value) -> Question<Value> {
+        Question::of(Ask::Other(OtherAsk { kind: kind.into(), schema: schema.to_string() }), reason)
     }
 }
 
 impl<A: DeserializeOwned> Question<A> {
     fn of(ask: Ask, reason: impl Into<String>) -> Self {
-        Self {
-            ask,
-            reason: reason.into(),
-            context: None,
-            read: serde_json::from_value,
-        }
+        Self { ask, reason: reason.into(), context: None, read: serde_json::from_value }
     }
 }
 
@@ -107,10 +86,7 @@ impl From<String> for Question<bool> {
 
 impl From<&str> for Choice {
     fn from(value: &str) -> Self {
-        Self {
-            value: value.into(),
-            label: None,
-        }
+        Self { value: value.into(), label: None }
     }
 }
 
@@ -122,10 +98,7 @@ impl From<String> for Choice {
 
 impl<V: Into<String>, L: Into<String>> From<(V, L)> for Choice {
     fn from((value, label): (V, L)) -> Self {
-        Self {
-            value: value.into(),
-            label: Some(label.into()),
-        }
+        Self { value: value.into(), label: Some(label.into()) }
     }
 }
 
@@ -140,6 +113,5 @@ pub(crate) fn same(asked: &Ask, asking: &Ask) -> bool {
 }
 
 fn same_json(a: &str, b: &str) -> bool {
-    a == b
-        || matches!((serde_json::from_str::<Value>(a), serde_json::from_str::<Value>(b)), (Ok(a), Ok(b)) if a == b)
+    a == b || matches!((serde_json::from_str::<Value>(a), serde_json::from_str::<Value>(b)), (Ok(a), Ok(b)) if a == b)
 }

@@ -47,10 +47,7 @@ impl TestCall {
     /// `question` was answered under `key`.
     #[must_use]
     pub fn answer<A>(self, key: &str, question: &Question<A>, value: impl Serialize) -> Self {
-        let (asked, context) = (
-            question.ask.clone(),
-            question.context.as_ref().map(ToString::to_string),
-        );
+        let (asked, context) = (question.ask.clone(), question.context.as_ref().map(ToString::to_string));
         self.answered(key, asked, context, &json(&value))
     }
 
@@ -60,16 +57,8 @@ impl TestCall {
     /// When `stop` is a failure.
     #[must_use]
     pub fn answering(self, stop: &Stop, value: impl Serialize) -> Self {
-        let pause = stop
-            .pause()
-            .unwrap_or_else(|| panic!("not a question: {stop:?}"));
-        self.answered(
-            &pause.key,
-            pause.ask.clone(),
-            pause.context.clone(),
-            &json(&value),
-        )
-        .with(|given| {
+        let pause = stop.pause().unwrap_or_else(|| panic!("not a question: {stop:?}"));
+        self.answered(&pause.key, pause.ask.clone(), pause.context.clone(), &json(&value)).with(|given| {
             given.attempt += 1;
             given.state.clone_from(&pause.state);
         })
@@ -89,16 +78,7 @@ impl TestCall {
 
     fn answered(self, key: &str, asked: types::Ask, context: Option<String>, value: &str) -> Self {
         let (key, value) = (key.into(), value.into());
-        self.with(|given| {
-            given.answers.push(types::Answer {
-                key,
-                asked,
-                value,
-                note: None,
-                context,
-                meta: vec![],
-            })
-        })
+        self.with(|given| given.answers.push(types::Answer { key, asked, value, note: None, context, meta: vec![] }))
     }
 
     /// Always a new `Call`: a test may reuse one that raised a question.

@@ -58,17 +58,10 @@ impl<P: Plugin> Guest for P {
 pub fn catalog(tools: Vec<ToolSpec>, wants: Vec<Want>) -> Result<Catalog, Failure> {
     for (at, tool) in tools.iter().enumerate() {
         if tools[..at].iter().any(|earlier| earlier.name == tool.name) {
-            return Err(Failure::new(
-                Kind::Failed,
-                format!("two tools are named `{}`", tool.name),
-            ));
+            return Err(Failure::new(Kind::Failed, format!("two tools are named `{}`", tool.name)));
         }
     }
-    Ok(Catalog {
-        tools,
-        wants,
-        meta: Vec::new(),
-    })
+    Ok(Catalog { tools, wants, meta: Vec::new() })
 }
 
 /// The outcome of a call to a tool that is not there, for `export!`.
@@ -86,11 +79,7 @@ pub fn arguments<A: DeserializeOwned>(call: &Call) -> Result<A> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let (path, message) = (format!("`{}`", error.path()), error.inner().to_string());
         // An unknown field's message names it already; a missing one's stands at the object.
-        let message = if path == "`.`" || message.contains(&path) {
-            message
-        } else {
-            format!("{path}: {message}")
-        };
+        let message = if path == "`.`" || message.contains(&path) { message } else { format!("{path}: {message}") };
         Failure::new(Kind::InvalidInput, message).into()
     })
 }

@@ -28,10 +28,6 @@ impl Want {
 
     /// Anything else, with the keys of its grant line as `scope`.
     pub fn new(capability: &str, scope: &Value, why: &str) -> Self {
-        Self {
-            capability: capability.into(),
-            scope: scope.to_string(),
-            why: why.into(),
-        }
+        Self { capability: capability.into(), scope: scope.to_string(), why: why.into() }
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use pausegate_sdk::{
-    Body, Call, Content, Effect, Effects, Failure, Json, Kind, Outcome, Plugin as _, Question,
-    Result, STATE_BYTES_MAX, Stop, Tool, Want, attempt, tool,
+    Body, Call, Content, Effect, Effects, Failure, Json, Kind, Outcome, Plugin as _, Question, Result, STATE_BYTES_MAX, Stop, Tool, Want, attempt,
+    tool,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,7 @@ fn add(
     #[serde(default)] negate: bool,
 ) -> anyhow::Result<Json<Sum>> {
     let sum = i16::from(a) + i16::from(b.unwrap_or(0));
-    Ok(Json(Sum {
-        sum: if negate { -sum } else { sum },
-    }))
+    Ok(Json(Sum { sum: if negate { -sum } else { sum } }))
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -39,12 +37,7 @@ fn stubborn(call: &Call) -> Result<String> {
     let approval = call.ask_approval("Third?");
     let key = |stop: Option<Stop>| stop.and_then(|stop| Some(stop.pause()?.key.clone()));
     call.save(&"kept")?;
-    Ok(format!(
-        "{:?} {:?} {:?}",
-        key(first.err()),
-        key(second.err()),
-        key(approval.err())
-    ))
+    Ok(format!("{:?} {:?} {:?}", key(first.err()), key(second.err()), key(approval.err())))
 }
 
 /// Asks two things of one kind.
@@ -60,11 +53,8 @@ fn two(call: &Call) -> Result<()> {
 fn fails(how: String) -> Result<Vec<Content>> {
     fn helper(how: &str) -> anyhow::Result<()> {
         match how {
-            "io" => Err(std::fs::read("/there/is/no/such/file").unwrap_err().into()),
-            "own" => Err(Failure::new(Kind::RateLimited, "too fast")
-                .retry_after(Duration::from_secs(2))
-                .effect(Effect::Maybe)
-                .into()),
+            "io" => Err(std::fs::read("/there/is/no/such/file").expect_err("is there").into()),
+            "own" => Err(Failure::new(Kind::RateLimited, "too fast").retry_after(Duration::from_secs(2)).effect(Effect::Maybe).into()),
             _ => anyhow::bail!("just so"),
         }
     }
@@ -94,10 +84,7 @@ fn key(outcome: &Outcome) -> &str {
 #[test]
 fn a_function_is_described_by_its_signature_and_comments() {
     let spec = add::spec();
-    assert_eq!(
-        (spec.name.as_str(), spec.title.as_deref()),
-        ("add-up", Some("Addition"))
-    );
+    assert_eq!((spec.name.as_str(), spec.title.as_deref()), ("add-up", Some("Addition")));
     assert_eq!(spec.description, "Adds two numbers.\n\nExactly.");
     assert_eq!(spec.effects, Effects::ReadOnly);
     let schema: Value = serde_json::from_str(&spec.input_schema).unwrap();
@@ -121,22 +108,14 @@ fn a_tool_is_once_and_without_output_schema_unless_it_says_so() {
     assert_eq!(stubborn::spec().effects, Effects::Once);
     assert_eq!(stubborn::spec().output_schema, None);
     let nothing = json!({ "type": "object", "additionalProperties": false });
-    assert_eq!(
-        serde_json::from_str::<Value>(&stubborn::spec().input_schema).unwrap(),
-        nothing
-    );
+    assert_eq!(serde_json::from_str::<Value>(&stubborn::spec().input_schema).unwrap(), nothing);
 }
 
 #[test]
 fn arguments_reach_the_function_and_its_result_the_host() {
-    let call = Call::test("add-up")
-        .arguments(json!({ "a": 3, "b": 4 }))
-        .into_call();
+    let call = Call::test("add-up").arguments(json!({ "a": 3, "b": 4 })).into_call();
     match Exported::attempt(call) {
-        Outcome::Done(success) => assert_eq!(
-            success.content[0].body,
-            Body::Structured(r#"{"sum":7}"#.into())
-        ),
+        Outcome::Done(success) => assert_eq!(success.content[0].body, Body::Structured(r#"{"sum":7}"#.into())),
         other => panic!("{other:?}"),
     }
 }
@@ -148,23 +127,14 @@ fn arguments_that_do_not_fit_are_named() {
         assert_eq!(failure(outcome), ("invalid-input".into(), message.into()));
     };
     check(json!({}), "missing field `a`");
-    check(
-        json!({ "a": "3" }),
-        "`a`: invalid type: string \"3\", expected u8",
-    );
-    check(
-        json!({ "a": 3, "c": 1 }),
-        "unknown field `c`, expected one of `a`, `b`, `negate`",
-    );
+    check(json!({ "a": "3" }), "`a`: invalid type: string \"3\", expected u8");
+    check(json!({ "a": 3, "c": 1 }), "unknown field `c`, expected one of `a`, `b`, `negate`");
 }
 
 #[test]
 fn an_unknown_tool_is_not_found() {
     let outcome = Exported::attempt(Call::test("subtract").into_call());
-    assert_eq!(
-        failure(outcome),
-        ("not-found".into(), "no tool named `subtract`".into())
-    );
+    assert_eq!(failure(outcome), ("not-found".into(), "no tool named `subtract`".into()));
 }
 
 #[test]
@@ -198,29 +168,14 @@ fn an_approval_of_one_thing_is_none_of_another() {
     let stop = call.ask_approval("Delete a").unwrap_err();
     let call = call.answering(&stop, true);
     call.ask_approval("Delete a").unwrap();
-    assert_eq!(
-        call.ask_approval("Delete b")
-            .unwrap_err()
-            .pause()
-            .unwrap()
-            .reason,
-        "Delete b"
-    );
+    assert_eq!(call.ask_approval("Delete b").unwrap_err().pause().unwrap().reason, "Delete b");
 }
 
 #[test]
 fn an_approved_call_is_not_asked_again() {
-    Call::test("delete")
-        .approved()
-        .ask_approval("Delete a")
-        .unwrap();
+    Call::test("delete").approved().ask_approval("Delete a").unwrap();
     // A question of its own is no approval of the call.
-    assert!(
-        Call::test("delete")
-            .approved()
-            .ask("sure", Question::approval("Sure?"))
-            .is_err()
-    );
+    assert!(Call::test("delete").approved().ask("sure", Question::approval("Sure?")).is_err());
 }
 
 #[test]
@@ -228,11 +183,7 @@ fn an_answer_to_another_question_is_none() {
     let colours = Question::choice("Colour?", ["red", "green"]);
     let call = || Call::test("paint").answer("colour", &colours, "red");
     assert_eq!(call().ask("colour", colours.clone()).unwrap(), "red");
-    assert!(
-        call()
-            .ask("colour", Question::choice("Colour?", ["red", "blue"]))
-            .is_err()
-    );
+    assert!(call().ask("colour", Question::choice("Colour?", ["red", "blue"])).is_err());
     assert!(call().ask("colour", Question::text("Colour?")).is_err());
     assert!(call().ask("shade", colours.clone()).is_err());
 }
@@ -240,9 +191,7 @@ fn an_answer_to_another_question_is_none() {
 #[test]
 fn the_newest_answer_counts() {
     let name = Question::text("Name?");
-    let call = Call::test("greet")
-        .answer("name", &name, "Ada")
-        .answer("name", &name, "Grace");
+    let call = Call::test("greet").answer("name", &name, "Ada").answer("name", &name, "Grace");
     assert_eq!(call.ask("name", name).unwrap(), "Grace");
 }
 
@@ -250,11 +199,7 @@ fn the_newest_answer_counts() {
 fn a_refused_approval_is_asked_again() {
     let call = Call::test("delete");
     let stop = call.ask_approval("Delete a").unwrap_err();
-    assert!(
-        call.answering(&stop, false)
-            .ask_approval("Delete a")
-            .is_err()
-    );
+    assert!(call.answering(&stop, false).ask_approval("Delete a").is_err());
 }
 
 #[test]
@@ -267,18 +212,9 @@ fn a_form_comes_back_as_its_type() {
     let call = Call::test("send");
     let form = || Question::form::<Address>("Where to?").context(json!({ "parcel": 7 }));
     let stop = call.ask("address", form()).unwrap_err();
-    assert_eq!(
-        stop.pause().unwrap().context.as_deref(),
-        Some(r#"{"parcel":7}"#)
-    );
+    assert_eq!(stop.pause().unwrap().context.as_deref(), Some(r#"{"parcel":7}"#));
     let call = call.answering(&stop, json!({ "street": "High Street", "number": 4 }));
-    assert_eq!(
-        call.ask("address", form()).unwrap(),
-        Address {
-            street: "High Street".into(),
-            number: 4
-        }
-    );
+    assert_eq!(call.ask("address", form()).unwrap(), Address { street: "High Street".into(), number: 4 });
     let call = Call::test("send").answer("address", &form(), json!({ "street": 1 }));
     let stop = call.ask("address", form()).unwrap_err();
     assert_eq!(stop.failure().unwrap().kind(), Kind::InvalidInput);
@@ -304,36 +240,18 @@ fn state_over_the_limit_is_refused() {
     let stop = call.save(&"x".repeat(STATE_BYTES_MAX - 1)).unwrap_err();
     let failure = stop.failure().unwrap();
     assert_eq!(failure.kind(), Kind::TooLarge);
-    assert_eq!(
-        failure.message(),
-        "the state to save is 65537 bytes, at most 65536 are kept"
-    );
+    assert_eq!(failure.message(), "the state to save is 65537 bytes, at most 65536 are kept");
 }
 
 #[test]
 fn errors_keep_their_kind_through_anyhow() {
-    let run = |how: &str| {
-        attempt::<fails>(
-            Call::test("fails")
-                .arguments(json!({ "how": how }))
-                .into_call(),
-        )
-    };
+    let run = |how: &str| attempt::<fails>(Call::test("fails").arguments(json!({ "how": how })).into_call());
     assert_eq!(failure(run("io")).0, "not-found");
-    assert_eq!(
-        failure(run("so")),
-        ("failed".into(), "while helping: just so".into())
-    );
+    assert_eq!(failure(run("so")), ("failed".into(), "while helping: just so".into()));
     match run("own") {
         Outcome::Failed(failure) => {
-            assert_eq!(
-                (failure.kind.as_str(), failure.retry_after_ms),
-                ("rate-limited", Some(2000))
-            );
-            assert_eq!(
-                (failure.message.as_str(), failure.effect),
-                ("while helping: too fast", Effect::Maybe)
-            );
+            assert_eq!((failure.kind.as_str(), failure.retry_after_ms), ("rate-limited", Some(2000)));
+            assert_eq!((failure.message.as_str(), failure.effect), ("while helping: too fast", Effect::Maybe));
         }
         other => panic!("{other:?}"),
     }
@@ -342,14 +260,7 @@ fn errors_keep_their_kind_through_anyhow() {
 #[test]
 fn the_catalog_holds_tools_and_wants() {
     let catalog = Exported::catalog().unwrap();
-    let names: Vec<_> = catalog
-        .tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
+    let names: Vec<_> = catalog.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["add-up", "stubborn", "two", "fails"]);
-    assert_eq!(
-        catalog.wants[0].scope,
-        r#"{"access":"write","mount":"/build"}"#
-    );
+    assert_eq!(catalog.wants[0].scope, r#"{"access":"write","mount":"/build"}"#);
 }

@@ -34,10 +34,7 @@ use proc_macro::TokenStream;
 /// which is what `export!` takes.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
-    let expanded = syn::parse(options)
-        .and_then(|options| Ok((options, syn::parse(function)?)))
-        .and_then(|(options, function)| tool::expand(&options, function));
-    expanded
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
+    let expanded =
+        syn::parse(options).and_then(|options| Ok((options, syn::parse(function)?))).and_then(|(options, function)| tool::expand(&options, function));
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

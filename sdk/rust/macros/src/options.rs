@@ -37,17 +37,11 @@ impl Options {
     /// The name of the tool: the function's, unless another is given.
     pub(crate) fn name(&self, function: &Ident) -> Result<LitStr> {
         let unraw = function.to_string().trim_start_matches("r#").to_owned();
-        let name = self
-            .name
-            .clone()
-            .unwrap_or_else(|| LitStr::new(&unraw, function.span()));
+        let name = self.name.clone().unwrap_or_else(|| LitStr::new(&unraw, function.span()));
         let text = name.value();
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if text.is_empty() || text.len() > NAME_CHARACTERS_MAX || !text.chars().all(fits) {
-            return Err(Error::new(
-                name.span(),
-                "a tool's name is 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`",
-            ));
+            return Err(Error::new(name.span(), "a tool's name is 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`"));
         }
         Ok(name)
     }
@@ -79,10 +73,7 @@ fn effects(value: &LitStr) -> Result<Effects> {
         "read-only" => Ok(Effects::ReadOnly),
         "idempotent" => Ok(Effects::Idempotent),
         "once" => Ok(Effects::Once),
-        _ => Err(Error::new(
-            value.span(),
-            "effects are `read-only`, `idempotent` or `once`",
-        )),
+        _ => Err(Error::new(value.span(), "effects are `read-only`, `idempotent` or `once`")),
     }
 }
 

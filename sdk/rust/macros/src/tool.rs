@@ -2,10 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{
-    Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Meta, Pat, PatType, Result,
-    ReturnType, Type,
-};
+use syn::{Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Meta, Pat, PatType, Result, ReturnType, Type};
 
 use crate::options::Options;
 
@@ -19,35 +16,21 @@ struct Argument {
 pub(crate) fn expand(options: &Options, mut function: ItemFn) -> Result<TokenStream> {
     refuse_unfit(&function)?;
     let name = options.name(&function.sig.ident)?;
-    let title = options.title.as_ref().map_or_else(
-        || quote!(::std::option::Option::None),
-        |title| quote!(::std::option::Option::Some(#title.into())),
-    );
+    let title =
+        options.title.as_ref().map_or_else(|| quote!(::std::option::Option::None), |title| quote!(::std::option::Option::Some(#title.into())));
     let effects = options.effects();
     let description = description(&function)?;
     let (takes_call, arguments) = arguments(&mut function)?;
     let call = takes_call.then(|| quote!(call,));
     let ReturnType::Type(_, returns) = &function.sig.output else {
-        return Err(Error::new_spanned(
-            &function.sig,
-            "a tool returns a `pausegate_sdk::Result` or `anyhow::Result`",
-        ));
+        return Err(Error::new_spanned(&function.sig, "a tool returns a `pausegate_sdk::Result` or `anyhow::Result`"));
     };
     let (visibility, ident) = (&function.vis, &function.sig.ident);
     let arguments_type = format_ident!("Arguments");
-    let fields = arguments.iter().map(
-        |Argument {
-             attributes,
-             name,
-             ty,
-         }| quote!(#(#attributes)* #name: #ty),
-    );
+    let fields = arguments.iter().map(|Argument { attributes, name, ty }| quote!(#(#attributes)* #name: #ty));
     let names: Vec<_> = arguments.iter().map(|argument| &argument.name).collect();
     let sdk = quote!(::pausegate_sdk);
-    let (serde, schemars) = (
-        "::pausegate_sdk::__private::serde",
-        "::pausegate_sdk::__private::schemars",
-    );
+    let (serde, schemars) = ("::pausegate_sdk::__private::serde", "::pausegate_sdk::__private::schemars");
 
     Ok(quote! {
         #[allow(
@@ -96,16 +79,10 @@ pub(crate) fn expand(options: &Options, mut function: ItemFn) -> Result<TokenStr
 fn refuse_unfit(function: &ItemFn) -> Result<()> {
     let signature = &function.sig;
     if let Some(asyncness) = &signature.asyncness {
-        return Err(Error::new_spanned(
-            asyncness,
-            "a tool is a plain function: the host runs it beside others",
-        ));
+        return Err(Error::new_spanned(asyncness, "a tool is a plain function: the host runs it beside others"));
     }
     if !signature.generics.params.is_empty() {
-        return Err(Error::new_spanned(
-            &signature.generics,
-            "a tool's argument types are known: no generics",
-        ));
+        return Err(Error::new_spanned(&signature.generics, "a tool's argument types are known: no generics"));
     }
     Ok(())
 }
@@ -113,11 +90,7 @@ fn refuse_unfit(function: &ItemFn) -> Result<()> {
 /// The doc comment, which the model reads.
 fn description(function: &ItemFn) -> Result<String> {
     let lines: Vec<String> = function.attrs.iter().filter_map(doc_line).collect();
-    let text = lines
-        .iter()
-        .map(|line| line.strip_prefix(' ').unwrap_or(line))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let text = lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n");
     if text.trim().is_empty() {
         let message = "a tool needs a doc comment: it is the description that the model reads";
         return Err(Error::new_spanned(&function.sig.ident, message));
@@ -128,10 +101,7 @@ fn description(function: &ItemFn) -> Result<String> {
 fn doc_line(attribute: &Attribute) -> Option<String> {
     match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
-            Expr::Lit(ExprLit {
-                lit: Lit::Str(text),
-                ..
-            }) => Some(text.value()),
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
             _ => None,
         },
         _ => None,
@@ -144,10 +114,7 @@ fn arguments(function: &mut ItemFn) -> Result<(bool, Vec<Argument>)> {
     let mut arguments = Vec::new();
     for (at, input) in function.sig.inputs.iter_mut().enumerate() {
         let FnArg::Typed(parameter) = input else {
-            return Err(Error::new_spanned(
-                input,
-                "a tool is a plain function: no `self`",
-            ));
+            return Err(Error::new_spanned(input, "a tool is a plain function: no `self`"));
         };
         if at == 0 && matches!(*parameter.ty, Type::Reference(_)) {
             takes_call = true;
@@ -160,31 +127,14 @@ fn arguments(function: &mut ItemFn) -> Result<(bool, Vec<Argument>)> {
 
 fn argument(parameter: &mut PatType) -> Result<Argument> {
     if let Type::Reference(_) = *parameter.ty {
-        return Err(Error::new_spanned(
-            &parameter.ty,
-            "an argument is read from JSON: take an owned type",
-        ));
+        return Err(Error::new_spanned(&parameter.ty, "an argument is read from JSON: take an owned type"));
     }
     let Pat::Ident(pattern) = &*parameter.pat else {
-        return Err(Error::new_spanned(
-            &parameter.pat,
-            "an argument needs a name",
-        ));
+        return Err(Error::new_spanned(&parameter.pat, "an argument needs a name"));
     };
-    let moves = |attribute: &Attribute| {
-        ["doc", "serde", "schemars"]
-            .iter()
-            .any(|name| attribute.path().is_ident(name))
-    };
-    let attributes = parameter
-        .attrs
-        .extract_if(.., |attribute| moves(attribute))
-        .collect();
-    Ok(Argument {
-        attributes,
-        name: pattern.ident.clone(),
-        ty: (*parameter.ty).clone(),
-    })
+    let moves = |attribute: &Attribute| ["doc", "serde", "schemars"].iter().any(|name| attribute.path().is_ident(name));
+    let attributes = parameter.attrs.extract_if(.., |attribute| moves(attribute)).collect();
+    Ok(Argument { attributes, name: pattern.ident.clone(), ty: (*parameter.ty).clone() })
 }
 
 #[cfg(test)]

@@ -28,10 +28,7 @@ pub fn stub(answer: impl Fn(&Request) -> Result<Response, Failure> + 'static) {
 pub(super) fn exchange(request: &Request, target: &Target) -> Result<Response, Failure> {
     ANSWER.with_borrow(|answer| match answer {
         Some(answer) => answer(request).map(|response| cut(response, request.body_bytes_max)),
-        None => Err(Failure::new(
-            Kind::Denied,
-            format!("no grant allows {} {}", request.method, target.authority),
-        )),
+        None => Err(Failure::new(Kind::Denied, format!("no grant allows {} {}", request.method, target.authority))),
     })
 }
 

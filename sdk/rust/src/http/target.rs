@@ -19,11 +19,7 @@ impl<'a> Target<'a> {
             return None;
         }
         let slash = if path.starts_with('/') { "" } else { "/" };
-        Some(Self {
-            scheme,
-            authority,
-            path_and_query: format!("{slash}{path}"),
-        })
+        Some(Self { scheme, authority, path_and_query: format!("{slash}{path}") })
     }
 }
 
@@ -35,16 +31,11 @@ mod tests {
     fn a_url_comes_apart() {
         let check = |url, expected: Option<(&str, &str, &str)>| {
             let parsed = Target::parse(url);
-            let parts = parsed
-                .as_ref()
-                .map(|target| (target.scheme, target.authority, &*target.path_and_query));
+            let parts = parsed.as_ref().map(|target| (target.scheme, target.authority, &*target.path_and_query));
             assert_eq!(parts, expected, "{url}");
         };
         check("https://a.example", Some(("https", "a.example", "/")));
-        check(
-            "http://a.example:8080/x/y?z=1#top",
-            Some(("http", "a.example:8080", "/x/y?z=1")),
-        );
+        check("http://a.example:8080/x/y?z=1#top", Some(("http", "a.example:8080", "/x/y?z=1")));
         check("http://a.example?z=/", Some(("http", "a.example", "/?z=/")));
         check("a.example/x", None);
         check("https:///x", None);

@@ -59,34 +59,20 @@ pub(crate) enum Op {
 /// Tries one operation; the result is `ok`, `ok: …` or `error: KIND`.
 // The function cannot be named `fs` too: its tool is a type, and std's module is one.
 #[tool(name = "fs")]
-pub(crate) fn fs_op(
-    op: Op,
-    path: String,
-    to: Option<String>,
-    text: Option<String>,
-) -> Result<String> {
+pub(crate) fn fs_op(op: Op, path: String, to: Option<String>, text: Option<String>) -> Result<String> {
     attempt(op, &path, to, text)
 }
 
 /// The same as `fs`, declared read-only.
 #[tool(effects = "read-only")]
-pub(crate) fn fs_as_reader(
-    op: Op,
-    path: String,
-    to: Option<String>,
-    text: Option<String>,
-) -> Result<String> {
+pub(crate) fn fs_as_reader(op: Op, path: String, to: Option<String>, text: Option<String>) -> Result<String> {
     attempt(op, &path, to, text)
 }
 
 /// Adds a line to a file and then waits: an effect without a result, if it is stopped.
 #[tool]
 pub(crate) fn append_then_sleep(path: String, line: String, ms: u64) -> Result<String> {
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(&path)
-        .with_context(|| format!("open `{path}`"))?;
+    let mut file = OpenOptions::new().append(true).create(true).open(&path).with_context(|| format!("open `{path}`"))?;
     writeln!(file, "{line}").with_context(|| format!("append to `{path}`"))?;
     std::thread::sleep(Duration::from_millis(ms));
     Ok(format!("appended to {path}"))
@@ -97,12 +83,7 @@ fn attempt(op: Op, path: &str, to: Option<String>, text: Option<String>) -> Resu
     if needs_to && to.is_none() {
         return Err(Failure::new(Kind::InvalidInput, "`to` is missing").into());
     }
-    let said = run(
-        op,
-        path,
-        &to.unwrap_or_default(),
-        text.as_deref().unwrap_or("probe\n"),
-    );
+    let said = run(op, path, &to.unwrap_or_default(), text.as_deref().unwrap_or("probe\n"));
     Ok(match said {
         Ok(said) if said.is_empty() => "ok".into(),
         Ok(said) => format!("ok: {said}"),
@@ -115,42 +96,16 @@ fn run(op: Op, path: &str, to: &str, text: &str) -> std::io::Result<String> {
     match op {
         Op::Read => fs::read_to_string(path),
         Op::Write => fs::write(path, text).map(nothing),
-        Op::Create => OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map(drop)
-            .map(nothing),
+        Op::Create => OpenOptions::new().write(true).create(true).truncate(false).open(path).map(drop).map(nothing),
         Op::CreateNew => File::create_new(path).map(drop).map(nothing),
-        Op::Truncate => OpenOptions::new()
-            .write(true)
-            .truncate(true)
-            .open(path)
-            .map(drop)
-            .map(nothing),
-        Op::Append => OpenOptions::new()
-            .append(true)
-            .open(path)?
-            .write_all(text.as_bytes())
-            .map(nothing),
-        Op::OpenRw => OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(path)
-            .map(drop)
-            .map(nothing),
+        Op::Truncate => OpenOptions::new().write(true).truncate(true).open(path).map(drop).map(nothing),
+        Op::Append => OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes()).map(nothing),
+        Op::OpenRw => OpenOptions::new().read(true).write(true).open(path).map(drop).map(nothing),
         Op::OpenTrailing => {
             let mut read = String::new();
-            File::open(format!("{path}/"))?
-                .read_to_string(&mut read)
-                .map(|_| read)
+            File::open(format!("{path}/"))?.read_to_string(&mut read).map(|_| read)
         }
-        Op::SetLen => OpenOptions::new()
-            .write(true)
-            .open(path)?
-            .set_len(1)
-            .map(nothing),
+        Op::SetLen => OpenOptions::new().write(true).open(path)?.set_len(1).map(nothing),
         Op::Mkdir => fs::create_dir(path).map(nothing),
         Op::Rmdir => fs::remove_dir(path).map(nothing),
         Op::RmdirAll => fs::remove_dir_all(path).map(nothing),
@@ -158,15 +113,10 @@ fn run(op: Op, path: &str, to: &str, text: &str) -> std::io::Result<String> {
         Op::Rename => fs::rename(path, to).map(nothing),
         Op::Copy => fs::copy(path, to).map(|_| String::new()),
         Op::Link => fs::hard_link(path, to).map(nothing),
-        #[expect(
-            deprecated,
-            reason = "the one stable way in std that is the same on every target"
-        )]
+        #[expect(deprecated, reason = "the one stable way in std that is the same on every target")]
         Op::Symlink => fs::soft_link(path, to).map(nothing),
         Op::ReadLink => fs::read_link(path).map(|target| target.to_string_lossy().into_owned()),
-        Op::Canonicalize => {
-            fs::canonicalize(path).map(|target| target.to_string_lossy().into_owned())
-        }
+        Op::Canonicalize => fs::canonicalize(path).map(|target| target.to_string_lossy().into_owned()),
         Op::List => list(path),
         Op::Stat => fs::metadata(path).map(|found| describe(&found)),
         Op::Lstat => fs::symlink_metadata(path).map(|found| describe(&found)),
@@ -178,12 +128,8 @@ fn run(op: Op, path: &str, to: &str, text: &str) -> std::io::Result<String> {
 }
 
 fn list(path: &str) -> std::io::Result<String> {
-    let name = |entry: std::io::Result<fs::DirEntry>| {
-        Ok(entry?.file_name().to_string_lossy().into_owned())
-    };
-    let mut names = fs::read_dir(path)?
-        .map(name)
-        .collect::<std::io::Result<Vec<_>>>()?;
+    let name = |entry: std::io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+    let mut names = fs::read_dir(path)?.map(name).collect::<std::io::Result<Vec<_>>>()?;
     names.sort();
     Ok(names.join("\n"))
 }

@@ -10,13 +10,8 @@ mod raw;
 mod web;
 
 use files::{append_then_sleep, fs_as_reader, fs_op};
-use limits::{
-    alloc, big, bigerror, boom, counter, echo, echo_once, env, exit, fail, logflood, print,
-    progress, random, recurse, sleep, spin,
-};
-use pauses::{
-    approve_then_empty, ask_color_then_write, bad_result, pause, pause_forever, reserved, swallow,
-};
+use limits::{alloc, big, bigerror, boom, counter, echo, echo_once, env, exit, fail, logflood, print, progress, random, recurse, sleep, spin};
+use pauses::{approve_then_empty, ask_color_then_write, bad_result, pause, pause_forever, reserved, swallow};
 use raw::Probe;
 use web::{drip, http, http_as_reader};
 

@@ -78,10 +78,7 @@ pub(crate) fn bigerror(mib: usize) -> Result<()> {
 /// Fails, and says that it took effect.
 #[tool]
 pub(crate) fn fail(message: String) -> Result<()> {
-    Err(Failure::new(Kind::Conflict, message)
-        .effect(Effect::Happened)
-        .retry_after(Duration::from_secs(1))
-        .into())
+    Err(Failure::new(Kind::Conflict, message).effect(Effect::Happened).retry_after(Duration::from_secs(1)).into())
 }
 
 /// Ends the process.
@@ -92,6 +89,7 @@ pub(crate) fn exit(code: i32) -> Result<()> {
 
 /// Writes lines of 100 bytes to standard output and standard error.
 #[tool(effects = "read-only")]
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "fills what the host captures")]
 pub(crate) fn print(lines: u32) -> Result<String> {
     for line in 0..lines {
         println!("{line:099}");
@@ -127,10 +125,7 @@ pub(crate) fn env() -> Result<Json<BTreeMap<String, String>>> {
 /// Returns random bytes in hexadecimal.
 #[tool(effects = "read-only")]
 pub(crate) fn random(bytes: u64) -> Result<String> {
-    Ok(wasi::random::random::get_random_bytes(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(wasi::random::random::get_random_bytes(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 static CALLS: AtomicU32 = AtomicU32::new(0);

@@ -20,34 +20,20 @@ pub(crate) struct Paused {
 pub(crate) fn pause(call: &Call, n: u32) -> Result<Json<Paused>> {
     let counter = call.state::<u32>()?.unwrap_or(0) + 1;
     call.save(&counter)?;
-    let ask = |number| {
-        call.ask(
-            &format!("q{number}"),
-            Question::text(format!("Question {number} of {n}")),
-        )
-    };
-    Ok(Json(Paused {
-        answers: (1..=n).map(ask).collect::<Result<_>>()?,
-        counter,
-    }))
+    let ask = |number| call.ask(&format!("q{number}"), Question::text(format!("Question {number} of {n}")));
+    Ok(Json(Paused { answers: (1..=n).map(ask).collect::<Result<_>>()?, counter }))
 }
 
 /// Asks anew after every answer.
 #[tool(effects = "read-only")]
 pub(crate) fn pause_forever(call: &Call) -> Result<String> {
-    call.ask(
-        &format!("attempt-{}", call.attempt()),
-        Question::text("And now?"),
-    )
+    call.ask(&format!("attempt-{}", call.attempt()), Question::text("And now?"))
 }
 
 /// Asks for a colour and, with no more than that, writes it to a file.
 #[tool]
 pub(crate) fn ask_color_then_write(call: &Call, path: String) -> Result<String> {
-    let color = call.ask(
-        "color",
-        Question::choice("Which color?", ["red", "green", "blue"]),
-    )?;
+    let color = call.ask("color", Question::choice("Which color?", ["red", "green", "blue"]))?;
     fs::write(&path, &color).with_context(|| format!("write `{path}`"))?;
     Ok(format!("wrote {color} to {path}"))
 }
@@ -89,16 +75,8 @@ pub(crate) fn swallow(call: &Call) -> Result<String> {
 
 /// Takes arguments with the names of the host's own words, and tells whether the call is approved.
 #[tool]
-pub(crate) fn reserved(
-    call: &Call,
-    #[serde(default)] approved: bool,
-    #[serde(default)] force: bool,
-    #[serde(default)] auto: bool,
-) -> Result<String> {
-    Ok(format!(
-        "arguments {approved} {force} {auto}, call {}",
-        call.approved()
-    ))
+pub(crate) fn reserved(call: &Call, #[serde(default)] approved: bool, #[serde(default)] force: bool, #[serde(default)] auto: bool) -> Result<String> {
+    Ok(format!("arguments {approved} {force} {auto}, call {}", call.approved()))
 }
 
 /// Returns two structured contents, one more than the contract allows.

@@ -44,36 +44,15 @@ pub(crate) fn http_as_reader(
 /// Reads a body to its end and tells how many bytes it had.
 #[tool(effects = "read-only")]
 pub(crate) fn drip(url: String) -> Result<String, Failure> {
-    Ok(sdk_http::get(url)
-        .body_bytes_max(DRIP_BYTES_MAX)
-        .send()?
-        .body
-        .len()
-        .to_string())
+    Ok(sdk_http::get(url).body_bytes_max(DRIP_BYTES_MAX).send()?.body.len().to_string())
 }
 
-fn send(
-    method: String,
-    url: String,
-    headers: BTreeMap<String, String>,
-    body: String,
-) -> Result<Json<Got>, Failure> {
+fn send(method: String, url: String, headers: BTreeMap<String, String>, body: String) -> Result<Json<Got>, Failure> {
     let request = Request::new(method, url).body(body);
-    let request = headers.into_iter().fold(request, |request, (name, value)| {
-        request.header(name, value)
-    });
+    let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
     let response = request.send()?;
     let body = response.text();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    let headers = response
-        .headers
-        .into_iter()
-        .map(|(name, value)| (name, text(value)))
-        .collect();
-    Ok(Json(Got {
-        status: response.status,
-        headers,
-        body,
-        truncated: response.truncated,
-    }))
+    let headers = response.headers.into_iter().map(|(name, value)| (name, text(value))).collect();
+    Ok(Json(Got { status: response.status, headers, body, truncated: response.truncated }))
 }

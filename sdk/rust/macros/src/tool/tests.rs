@@ -26,11 +26,7 @@ fn a_plain_function_is_a_tool() {
         }
     );
     tool(quote!(), function.clone()).unwrap();
-    tool(
-        quote!(effects = "read-only", name = "say-hello", title = "Hello",),
-        function,
-    )
-    .unwrap();
+    tool(quote!(effects = "read-only", name = "say-hello", title = "Hello",), function).unwrap();
 }
 
 #[test]
@@ -60,22 +56,10 @@ fn options_that_do_not_exist_are_refused() {
         )
     };
     let check = |options, message: &str| assert_eq!(refused(options, function()), message);
-    check(
-        quote!(effects = "none"),
-        "effects are `read-only`, `idempotent` or `once`",
-    );
-    check(
-        quote!(safe = "yes"),
-        "a tool takes `effects`, `name` and `title`",
-    );
-    check(
-        quote!(name = "a b"),
-        "a tool's name is 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`",
-    );
-    check(
-        quote!(name = ""),
-        "a tool's name is 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`",
-    );
+    check(quote!(effects = "none"), "effects are `read-only`, `idempotent` or `once`");
+    check(quote!(safe = "yes"), "a tool takes `effects`, `name` and `title`");
+    check(quote!(name = "a b"), "a tool's name is 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`");
+    check(quote!(name = ""), "a tool's name is 1 to 64 of `a-z`, `A-Z`, `0-9`, `_` and `-`");
 }
 
 #[test]

@@ -53,8 +53,14 @@ impl Record {
             seq: self.seq,
             at: self.at.parse().map_err(|error| format!("time `{}`: {error}", self.at))?,
             epoch: self.epoch,
-            event: serde_json::from_str(&json).map_err(|error| format!("`{}`: {error}", self.kind))?,
+            event: serde_json::from_str(&json).map_err(|error| self.unreadable(&error))?,
         })
+    }
+
+    /// For an unknown kind without the list of the known ones.
+    fn unreadable(&self, error: &serde_json::Error) -> String {
+        let error = error.to_string();
+        format!("`{}`: {}", self.kind, error.split(", expected one of").next().unwrap_or(&error))
     }
 
     pub fn hash(&self, chain: &ChainId, prev: &Hash) -> Hash {

@@ -4,8 +4,7 @@
 //! Reads create nothing and do not start the writer. Several processes may write: SQLite lets one at a time.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -147,7 +146,7 @@ impl Journal for SqliteJournal {
         async move {
             let unknown = || JournalError::Unknown { what: "chain", prefix: chain.0.clone() };
             let path = self.lock_path(&chain).ok_or_else(unknown)?;
-            let locked = move || Lock::take(&path).map_err(|error| fault::io(&path, &error));
+            let locked = move || Lock::take(&path).map_err(|error| fault::away(&path, format!("cannot be locked ({error})")));
             let Some(lock) = blocking(&self.place, locked).await? else {
                 let row = chain.clone();
                 let holder = self.read(None, move |connection| read::holder(connection, &row)).await?;

@@ -13,7 +13,7 @@ pub fn sqlite(path: &Path, error: &Error) -> JournalError {
     let words = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full; nothing of this write was kept",
         Some(ErrorCode::ReadOnly) => "is read-only",
-        Some(ErrorCode::CannotOpen) => "cannot be opened",
+        Some(ErrorCode::CannotOpen) => "cannot be opened; its file and folder must be readable and writable",
         Some(ErrorCode::PermissionDenied) => "permission denied",
         Some(ErrorCode::NotADatabase) => "is not a journal: the file is no database",
         Some(ErrorCode::DatabaseCorrupt) => "is damaged",
@@ -33,4 +33,9 @@ pub fn away(path: &Path, message: impl std::fmt::Display) -> JournalError {
 
 pub fn is_busy(error: &Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// A fault of what was written, not of the store: the rest of a transaction need not suffer for it.
+pub fn is_of_one_write(error: &Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig))
 }

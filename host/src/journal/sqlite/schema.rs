@@ -3,7 +3,7 @@
 //! `event` is the journal; `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and
 //! `holder`, which belong to whoever holds the chain.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -97,8 +97,9 @@ impl Place {
         self.create_file()?;
         let mut connection = self.connect()?;
         let told = |error| fault::sqlite(&self.path, &error);
+        // A copy made with `VACUUM INTO` has lost the mode.
+        self.turn_on_wal(&connection)?;
         if version(&connection).map_err(told)? < VERSION {
-            self.turn_on_wal(&connection)?;
             migrate(&mut connection).map_err(told)?;
         }
         if let Some(pages) = self.pages_max {
@@ -149,12 +150,13 @@ impl Place {
         if self.path.exists() {
             return Ok(());
         }
-        if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.map_err(|error| fault::away(&self.path, format!("its folder cannot be made ({error})")))?;
-        }
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| fault::away(&self.path, format!("its folder cannot be made ({error})")))?;
         let made = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
-        made.map(drop).map_err(|error| fault::away(&self.path, format!("cannot be made ({error})")))
+        // SQLite syncs the file; its name in the folder is ours to sync.
+        let synced = made.and_then(|_| File::open(folder)?.sync_all());
+        synced.map_err(|error| fault::away(&self.path, format!("cannot be made ({error})")))
     }
 
     fn turn_on_wal(&self, connection: &Connection) -> Result<(), JournalError> {

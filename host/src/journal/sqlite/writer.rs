@@ -1,7 +1,8 @@
 //! The one thread that writes: it takes what is queued into one transaction, so that a commit on a busy disk is shared.
 //!
-//! Each append stands in a savepoint of its own: one that is refused leaves the others alone. A failure of the store
-//! itself undoes the whole transaction, and everyone in it is told; the thread goes on with the next.
+//! Each order stands in a savepoint of its own: one that is refused leaves the others alone. A failure of the store
+//! itself (a full disk, a lock held for too long) undoes the whole transaction, and everyone in it is told; the thread
+//! goes on with the next.
 
 use std::thread::JoinHandle;
 
@@ -111,13 +112,16 @@ impl Thread {
                 self.run_cached("RELEASE one")?;
                 Ok(Ok(number))
             }
-            Err(Refused::Journal(error)) => {
-                self.run_cached("ROLLBACK TO one")?;
-                self.run_cached("RELEASE one")?;
-                Ok(Err(error))
-            }
+            Err(Refused::Journal(error)) => self.undo_one(error),
+            Err(Refused::Sqlite(error)) if fault::is_of_one_write(&error) => self.undo_one(fault::sqlite(&self.place.path, &error)),
             Err(Refused::Sqlite(error)) => Err(error),
         }
+    }
+
+    fn undo_one<T>(&self, told: JournalError) -> rusqlite::Result<Result<T, JournalError>> {
+        self.run_cached("ROLLBACK TO one")?;
+        self.run_cached("RELEASE one")?;
+        Ok(Err(told))
     }
 
     fn begin(&self) -> rusqlite::Result<()> {

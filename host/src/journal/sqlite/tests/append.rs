@@ -103,6 +103,29 @@ async fn what_was_queued_is_written_when_the_journal_is_dropped() {
 }
 
 #[tokio::test]
+async fn what_a_killed_process_was_told_is_in_the_journal() {
+    let home = Home::new();
+    let told = home.until_killed("append::appends_until_killed", |line| line.strip_prefix("told ")?.parse().ok().filter(|seq| *seq >= 40));
+    let journal = home.open();
+    let id = crate::chain::ChainId("ch_1".into());
+    assert!(journal.head(&id).await.unwrap() >= told);
+    assert_eq!(journal.projection_differences().await.unwrap(), Vec::<String>::new());
+    // Each append held three events: never a part of one.
+    assert_eq!(journal.head(&id).await.unwrap() % 3, 1);
+}
+
+#[tokio::test]
+#[ignore = "the other process of `what_a_killed_process_was_told_is_in_the_journal`"]
+async fn appends_until_killed() {
+    let journal = Home::of_parent();
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    for number in 1.. {
+        let seq = chain.write(&journal, vec![turn(number, 1), begun(key(number, 0), 1), said("x")]).await.unwrap();
+        println!("told {seq}");
+    }
+}
+
+#[tokio::test]
 async fn each_event_carries_the_hash_of_the_one_before() {
     let home = Home::new();
     let journal = home.open();

@@ -1,13 +1,8 @@
 //! One process holds a chain: a lock that dies with it, and an epoch that every write is checked against.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
-use super::sample::{Chain, Home, said};
+use super::sample::{Chain, Home, said, wait_for};
 use crate::chain::{ChainId, ChainStatus};
-use crate::journal::{Journal, JournalError, SqliteJournal};
-
-const HOME: &str = "PAUSEGATE_TEST_JOURNAL";
+use crate::journal::{Journal, JournalError};
 
 #[tokio::test]
 async fn a_chain_is_held_once_and_the_second_is_told_by_whom() {
@@ -102,13 +97,13 @@ async fn a_killed_process_lets_go_of_its_chain() {
     let home = Home::new();
     let journal = home.open();
     let chain = Chain::started(&journal, "ch_1").await;
-    let mut child = holder(&home);
+    let mut child = home.spawn("hold::holds_until_killed");
+    wait_for(&mut child, |line| line.ends_with("held").then_some(()));
 
     let Err(JournalError::Held { holder, .. }) = journal.take(&chain.id).await else { panic!("held twice") };
     assert!(holder.starts_with(&format!("pid {} on ", child.id())), "{holder}");
     assert_eq!(journal.chains(1).await.unwrap()[0].held_by, Some(holder));
 
-    // SIGKILL: nothing of the child's runs any more.
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(journal.chains(1).await.unwrap()[0].held_by, None);
@@ -141,25 +136,10 @@ async fn of_many_that_take_and_let_go_never_two_hold() {
     assert!(taken.iter().sum::<u32>() > 0);
 }
 
-/// Another process that holds `ch_1` until it is killed.
-fn holder(home: &Home) -> Child {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["journal::sqlite::tests::hold::holds_until_killed", "--exact", "--ignored", "--nocapture"])
-        .env(HOME, home.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line.ends_with("held")), "the child held nothing");
-    child
-}
-
 #[tokio::test]
 #[ignore = "the other process of `a_killed_process_lets_go_of_its_chain`"]
 async fn holds_until_killed() {
-    let path = std::env::var_os(HOME).expect("started by another test");
-    let journal = SqliteJournal::open(path.as_ref(), super::sample::clock()).unwrap();
+    let journal = Home::of_parent();
     let _hold = journal.take(&ChainId("ch_1".into())).await.unwrap();
     println!("held");
     // Until killed, or until the test that started it is gone.

@@ -1,6 +1,8 @@
 //! A journal in a folder of its own, and chains that are written to it.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
@@ -17,6 +19,9 @@ use crate::journal::sqlite::schema::Place;
 use crate::journal::{Append, Journal, JournalError, SqliteJournal};
 use crate::pause::{Ask, Decision, Pause, PauseId, PauseKind, PauseStatus};
 use crate::state::ChainState;
+
+/// Tells another process of a test where the journal is.
+const PATH: &str = "PAUSEGATE_TEST_JOURNAL";
 
 /// A temporary folder, removed when dropped.
 pub struct Home(tempfile::TempDir);
@@ -40,10 +45,41 @@ impl Home {
         SqliteJournal::open_place(place, clock()).unwrap()
     }
 
+    /// Runs the ignored test `name` in another process on this journal.
+    pub fn spawn(&self, name: &str) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args([&*format!("journal::sqlite::tests::{name}"), "--exact", "--ignored", "--nocapture"])
+            .env(PATH, self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    /// What `wanted` found in the output of that process; it is killed at once then (SIGKILL: nothing of its runs on).
+    pub fn until_killed<T>(&self, name: &str, wanted: impl Fn(&str) -> Option<T>) -> T {
+        let mut child = self.spawn(name);
+        let found = wait_for(&mut child, wanted);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        found
+    }
+
+    /// In that process: the journal of the test that started it.
+    pub fn of_parent() -> SqliteJournal {
+        let path = std::env::var_os(PATH).expect("started by another test");
+        SqliteJournal::open(path.as_ref(), clock()).unwrap()
+    }
+
     /// The database as another program sees it.
     pub fn sql(&self) -> rusqlite::Connection {
         rusqlite::Connection::open(self.path()).unwrap()
     }
+}
+
+pub fn wait_for<T>(child: &mut Child, wanted: impl Fn(&str) -> Option<T>) -> T {
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.map_while(Result::ok).find_map(|line| wanted(&line)).expect("the other process ended before")
 }
 
 pub fn clock() -> Clock {

@@ -29,12 +29,7 @@ struct Knower {
 }
 
 const KNOWERS: &[Knower] = &[
-    Knower {
-        what: "wasmtime",
-        words: &["wasmtime", "wasmtime_wasi", "wasmtime_wasi_http", "wasmparser"],
-        home: &["plugin/", "plugin.rs"],
-        but: &[],
-    },
+    Knower { what: "wasmtime", words: &["wasmtime", "wasmtime_wasi", "wasmtime_wasi_http", "wasmparser"], home: &["plugin/", "plugin.rs"], but: &[] },
     Knower { what: "the database", words: &["rusqlite", "sqlx", "tokio_postgres"], home: &["journal/", "journal.rs"], but: &[] },
     Knower {
         what: "printing",
@@ -44,7 +39,18 @@ const KNOWERS: &[Knower] = &[
     },
     Knower {
         what: "time and randomness",
-        words: &["Timestamp::now", "SystemTime::now", "Zoned::now", "Instant::now", "Ulid::generate", "Ulid::new", "Generator::new", "rand::", "getrandom", "with_jitter"],
+        words: &[
+            "Timestamp::now",
+            "SystemTime::now",
+            "Zoned::now",
+            "Instant::now",
+            "Ulid::generate",
+            "Ulid::new",
+            "Generator::new",
+            "rand::",
+            "getrandom",
+            "with_jitter",
+        ],
         home: &["clock.rs"],
         but: &[
             ("plugin/limits.rs", "the deadline of an attempt: monotonic, never stored, nothing is decided by it but `timeout`"),
@@ -77,7 +83,9 @@ fn each_outside_thing_has_one_knower() {
             match knower.but.iter().find(|(path, _)| *path == source.path) {
                 Some((path, _)) if !lines.is_empty() => needed.push(*path),
                 Some(_) => {}
-                None => found.extend(lines.iter().map(|number| format!("host/src/{}:{number}: {} is known in {:?} alone", source.path, knower.what, knower.home))),
+                None => found.extend(
+                    lines.iter().map(|number| format!("host/src/{}:{number}: {} is known in {:?} alone", source.path, knower.what, knower.home)),
+                ),
             }
         }
         let stale = knower.but.iter().filter(|(path, _)| !needed.contains(path));
@@ -90,7 +98,11 @@ fn each_outside_thing_has_one_knower() {
 fn only_the_journal_speaks_sql() {
     const SQL: &[&str] = &["SELECT ", "INSERT INTO", "INSERT OR", "DELETE FROM", "CREATE TABLE", "PRAGMA "];
     let others = host().into_iter().filter(|source| !source.is_in(&["journal/", "journal.rs"]));
-    none(others.flat_map(|source| at_lines(&source, &source.text, |line| SQL.iter().any(|sql| line.contains(sql)), "SQL stands in journal/ alone")).collect());
+    none(
+        others
+            .flat_map(|source| at_lines(&source, &source.text, |line| SQL.iter().any(|sql| line.contains(sql)), "SQL stands in journal/ alone"))
+            .collect(),
+    );
 }
 
 #[test]

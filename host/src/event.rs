@@ -35,7 +35,10 @@ pub enum Event {
         continues: Option<ChainId>,
     },
     /// A person's further message in the same chain.
-    MessageAdded { by: Actor, message: Message },
+    MessageAdded {
+        by: Actor,
+        message: Message,
+    },
     /// A model's whole response with the calls it asks for (or calls that came with an import or from a person).
     TurnReceived {
         turn: u32,
@@ -49,8 +52,12 @@ pub enum Event {
         calls: Vec<Requested>,
     },
     /// Calls that may start, with the digest each was judged under.
-    CallsReadied { calls: Vec<Readied> },
-    PauseOpened { pause: Pause },
+    CallsReadied {
+        calls: Vec<Readied>,
+    },
+    PauseOpened {
+        pause: Pause,
+    },
     PauseDecided {
         pause: PauseId,
         call: CallKey,
@@ -59,7 +66,12 @@ pub enum Event {
         status: PauseStatus,
     },
     /// Closed without a decision: superseded, cancelled, expired.
-    PauseClosed { pause: PauseId, call: CallKey, status: PauseStatus, why: String },
+    PauseClosed {
+        pause: PauseId,
+        call: CallKey,
+        status: PauseStatus,
+        why: String,
+    },
     /// New arguments in a call's place; its answers, state and approvals are dropped. The model's words stay.
     /// `approved` is the new call digest where the edit counts as the editor's approval.
     CallEdited {
@@ -70,12 +82,25 @@ pub enum Event {
         approved: Option<Digest>,
     },
     /// An approval no longer holds, since what it hangs on changed.
-    ApprovalLapsed { call: CallKey, why: String },
-    CallsStarted { calls: Vec<Started> },
+    ApprovalLapsed {
+        call: CallKey,
+        why: String,
+    },
+    CallsStarted {
+        calls: Vec<Started>,
+    },
     /// A started call's attempt ended in a pause; stands before its `PauseOpened`.
-    AttemptPaused { call: CallKey, uses: Uses, #[serde(default, skip_serializing_if = "Vec::is_empty")] refusals: Vec<Refusal> },
+    AttemptPaused {
+        call: CallKey,
+        uses: Uses,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        refusals: Vec<Refusal>,
+    },
     /// Died or was interrupted without an effect: it may start again.
-    CallRecovered { call: CallKey, why: String },
+    CallRecovered {
+        call: CallKey,
+        why: String,
+    },
     /// The one result of a call.
     CallFinished {
         call: CallKey,
@@ -87,16 +112,34 @@ pub enum Event {
         refusals: Vec<Refusal>,
     },
     /// The operator took a plugin's new bytes into the chain.
-    PluginAccepted { by: Actor, plugin: String, digest: Digest, tools: Vec<ToolSpec> },
-    TurnLimitRaised { by: Actor, max_turns: u32 },
+    PluginAccepted {
+        by: Actor,
+        plugin: String,
+        digest: Digest,
+        tools: Vec<ToolSpec>,
+    },
+    TurnLimitRaised {
+        by: Actor,
+        max_turns: u32,
+    },
     /// Nothing new starts; with the last started call the chain ends as `end` says.
-    StopRequested { by: Actor, end: StopEnd, note: Option<String> },
-    ChainBlocked { blocked: Blocked },
-    ChainUnblocked { why: String },
+    StopRequested {
+        by: Actor,
+        end: StopEnd,
+        note: Option<String>,
+    },
+    ChainBlocked {
+        blocked: Blocked,
+    },
+    ChainUnblocked {
+        why: String,
+    },
     ChainCompleted,
     ChainRejected,
     ChainCancelled,
-    ChainFailed { error: String },
+    ChainFailed {
+        error: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -73,12 +73,19 @@ impl PauseStatus {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Ask {
     Approval,
-    Choice { options: Vec<Choice> },
+    Choice {
+        options: Vec<Choice>,
+    },
     Text,
     /// JSON Schema of the answer.
-    Form { schema: Value },
+    Form {
+        schema: Value,
+    },
     /// A kind this host does not know; the answer is JSON that fits the schema.
-    Other { kind: String, schema: Value },
+    Other {
+        kind: String,
+        schema: Value,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -232,9 +239,20 @@ mod tests {
     #[test]
     fn s03_nothing_but_the_closed_shapes_is_a_decision() {
         for text in [
-            "", "{}", "null", "true", "\"approve\"", r#"{"approved":true}"#, r#"{"decision":true}"#, r#"{"decision":"Approve"}"#,
-            r#"{"decision":"approve","approved":true}"#, r#"{"decision":"approve","value":1}"#, r#"{"decision":"edit"}"#,
-            r#"{"decision":"respond"}"#, r#"{"decision":"deny","then":"maybe"}"#, r#"{"decision":"deny","decision":"approve"}"#,
+            "",
+            "{}",
+            "null",
+            "true",
+            "\"approve\"",
+            r#"{"approved":true}"#,
+            r#"{"decision":true}"#,
+            r#"{"decision":"Approve"}"#,
+            r#"{"decision":"approve","approved":true}"#,
+            r#"{"decision":"approve","value":1}"#,
+            r#"{"decision":"edit"}"#,
+            r#"{"decision":"respond"}"#,
+            r#"{"decision":"deny","then":"maybe"}"#,
+            r#"{"decision":"deny","decision":"approve"}"#,
             r#"{"decision":"settle","outcome":"happened"}"#,
         ] {
             assert!(Decision::read(text).is_err(), "{text} was taken for a decision");

@@ -29,20 +29,25 @@ pub mod kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub enum ToolResult {
-    Success {
-        content: Vec<Content>,
-    },
+    Success { content: Vec<Content> },
     Failure(Failure),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Content {
-    Text { text: String },
+    Text {
+        text: String,
+    },
     /// One JSON value.
-    Structured { value: Value },
+    Structured {
+        value: Value,
+    },
     /// `data` is standard base64.
-    Blob { media_type: String, data: String },
+    Blob {
+        media_type: String,
+        data: String,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

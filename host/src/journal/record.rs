@@ -37,13 +37,7 @@ impl Record {
     pub fn of(stamped: &Stamped) -> Self {
         let json = serde_json::to_string(&stamped.event).expect("events serialize");
         let (kind, payload) = split(&json);
-        Self {
-            seq: stamped.seq,
-            at: time_text(stamped.at),
-            kind: kind.to_owned(),
-            payload: payload.to_owned(),
-            epoch: stamped.epoch,
-        }
+        Self { seq: stamped.seq, at: time_text(stamped.at), kind: kind.to_owned(), payload: payload.to_owned(), epoch: stamped.epoch }
     }
 
     /// The event again; the error says what could not be read.

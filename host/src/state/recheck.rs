@@ -49,12 +49,8 @@ fn recheck_one(state: &ChainState, rules: &Rules<'_>, pause: &Pause) -> Vec<Even
     if judged.digest == pause.call_digest {
         return Vec::new();
     }
-    let superseded = |why: &str| Event::PauseClosed {
-        pause: pause.id.clone(),
-        call: pause.call,
-        status: PauseStatus::Superseded,
-        why: why.to_owned(),
-    };
+    let superseded =
+        |why: &str| Event::PauseClosed { pause: pause.id.clone(), call: pause.call, status: PauseStatus::Superseded, why: why.to_owned() };
     match (judged.judgement.verdict, pause.kind) {
         (Verdict::Deny, _) => vec![superseded("the rules deny the call now"), denied(call, &judged)],
         (Verdict::Allow, PauseKind::Gate) => {

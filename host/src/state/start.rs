@@ -63,13 +63,7 @@ fn startable_call(call: &Call, tool: &ToolSpec, judged: Judged) -> Startable {
     let approved = call.approved.as_ref() == Some(&judged.digest);
     let opens = if approved { judged.judgement.opens.as_slice() } else { &[] };
     let held = judged.judgement.held.with(opens);
-    let started = Started {
-        call: call.key,
-        attempt: call.attempts + 1,
-        digest: judged.digest,
-        effects: tool.effects,
-        held: held.effectful(),
-        approved,
-    };
+    let started =
+        Started { call: call.key, attempt: call.attempts + 1, digest: judged.digest, effects: tool.effects, held: held.effectful(), approved };
     Startable { started, held, limits: judged.judgement.limits }
 }

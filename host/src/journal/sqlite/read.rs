@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::de::value::{Error as WordError, StrDeserializer};
-use serde::de::IntoDeserializer;
 use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::write::{signed, unsigned};
 use crate::call::CallKey;
@@ -16,30 +16,20 @@ use crate::journal::record::Record;
 use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow};
 use crate::pause::PauseId;
 
-const CHAIN_COLUMNS: &str =
-    "id, status, detail, title, model, turns, calls, open_pauses, started_by, started_at, updated_at, holder";
+const CHAIN_COLUMNS: &str = "id, status, detail, title, model, turns, calls, open_pauses, started_by, started_at, updated_at, holder";
 
 /// Records of a chain after `after`, oldest first.
 pub fn records(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Vec<Record>> {
-    let mut statement = connection
-        .prepare_cached("SELECT seq, at, kind, payload, epoch FROM event WHERE chain = ?1 AND seq > ?2 ORDER BY seq")?;
+    let mut statement = connection.prepare_cached("SELECT seq, at, kind, payload, epoch FROM event WHERE chain = ?1 AND seq > ?2 ORDER BY seq")?;
     let rows = statement.query_map(params![chain.0, signed(after)], |row| {
-        Ok(Record {
-            seq: unsigned(row.get(0)?),
-            at: row.get(1)?,
-            kind: row.get(2)?,
-            payload: row.get(3)?,
-            epoch: unsigned(row.get(4)?),
-        })
+        Ok(Record { seq: unsigned(row.get(0)?), at: row.get(1)?, kind: row.get(2)?, payload: row.get(3)?, epoch: unsigned(row.get(4)?) })
     })?;
     rows.collect()
 }
 
 /// The first that cannot be read says so; a state cannot be folded over a gap.
 pub fn stamped(chain: &ChainId, records: &[Record]) -> Result<Vec<Stamped>, JournalError> {
-    let read = |record: &Record| {
-        record.read().map_err(|message| JournalError::Unreadable { chain: chain.clone(), seq: record.seq, message })
-    };
+    let read = |record: &Record| record.read().map_err(|message| JournalError::Unreadable { chain: chain.clone(), seq: record.seq, message });
     records.iter().map(read).collect()
 }
 
@@ -55,9 +45,8 @@ pub fn holder(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Opti
 
 /// Newest first. `is_held` looks at the lock, and only where the row names a holder.
 pub fn chains(connection: &Connection, limit: u32, is_held: impl Fn(&ChainId) -> bool) -> rusqlite::Result<Vec<ChainRow>> {
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT {CHAIN_COLUMNS} FROM chain WHERE head > 0 ORDER BY started_at DESC, id DESC LIMIT ?1"
-    ))?;
+    let mut statement =
+        connection.prepare_cached(&format!("SELECT {CHAIN_COLUMNS} FROM chain WHERE head > 0 ORDER BY started_at DESC, id DESC LIMIT ?1"))?;
     let rows = statement.query_map([limit], |row| {
         let mut chain = chain_row(row)?;
         let holder: Option<String> = row.get(11)?;
@@ -114,13 +103,7 @@ pub fn find_pause(connection: &Connection, prefix: &str) -> rusqlite::Result<Res
     }
 }
 
-fn find(
-    connection: &Connection,
-    what: &'static str,
-    from: &str,
-    prefix: &str,
-    mark: &str,
-) -> rusqlite::Result<Result<String, JournalError>> {
+fn find(connection: &Connection, what: &'static str, from: &str, prefix: &str, mark: &str) -> rusqlite::Result<Result<String, JournalError>> {
     let unknown = || JournalError::Unknown { what, prefix: prefix.to_owned() };
     if !prefix.starts_with(mark) {
         return Ok(Err(unknown()));
@@ -140,8 +123,7 @@ fn find(
 pub fn projection(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Option<Projection>> {
     let sql = format!("SELECT {CHAIN_COLUMNS} FROM chain WHERE id = ?1");
     let Some(row) = connection.query_row(&sql, [&chain.0], chain_row).optional()? else { return Ok(None) };
-    let mut calls = connection
-        .prepare("SELECT turn, ordinal, id, tool, status, attempts FROM call WHERE chain = ?1 ORDER BY turn, ordinal")?;
+    let mut calls = connection.prepare("SELECT turn, ordinal, id, tool, status, attempts FROM call WHERE chain = ?1 ORDER BY turn, ordinal")?;
     let calls = calls.query_map([&chain.0], |row| {
         let call = CallKey { turn: row.get(0)?, ordinal: row.get(1)? };
         Ok(CallRow { call, id: row.get(2)?, tool: row.get(3)?, status: word(row, 4)?, attempts: row.get(5)? })

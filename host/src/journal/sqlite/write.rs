@@ -4,11 +4,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::call::CallKey;
 use crate::chain::{ChainId, Epoch, Seq};
+use crate::journal::projection::PauseProjection;
 use crate::journal::projection::Projection;
+use crate::journal::record::time_text;
 use crate::journal::record::{Hash, NO_HASH, Record};
 use crate::journal::{Append, ChainRow, JournalError};
-use crate::journal::projection::PauseProjection;
-use crate::journal::record::time_text;
 
 /// An append made ready on the caller's side: the writer thread only checks, binds and hashes.
 pub struct Entry {
@@ -81,9 +81,7 @@ pub struct Position {
 impl Position {
     pub fn read(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare_cached("SELECT head, head_hash, epoch FROM chain WHERE id = ?1")?;
-        let found = statement.query_row([&chain.0], |row| {
-            Ok(Self { head: unsigned(row.get(0)?), hash: row.get(1)?, epoch: unsigned(row.get(2)?) })
-        });
+        let found = statement.query_row([&chain.0], |row| Ok(Self { head: unsigned(row.get(0)?), hash: row.get(1)?, epoch: unsigned(row.get(2)?) }));
         Ok(found.optional()?.unwrap_or(Self { head: 0, hash: NO_HASH, epoch: 0 }))
     }
 }
@@ -91,12 +89,8 @@ impl Position {
 fn write_event(connection: &Connection, chain: &ChainId, record: &Record, prev: &Hash) -> rusqlite::Result<Hash> {
     let hash = record.hash(chain, prev);
     connection
-        .prepare_cached(
-            "INSERT INTO event (chain, seq, at, kind, payload, epoch, prev_hash, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-        )?
-        .execute(params![
-            chain.0, signed(record.seq), record.at, record.kind, record.payload, signed(record.epoch), prev, hash
-        ])?;
+        .prepare_cached("INSERT INTO event (chain, seq, at, kind, payload, epoch, prev_hash, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
+        .execute(params![chain.0, signed(record.seq), record.at, record.kind, record.payload, signed(record.epoch), prev, hash])?;
     Ok(hash)
 }
 
@@ -111,8 +105,20 @@ pub fn write_chain(connection: &Connection, row: &ChainRow, at: &Position) -> ru
                  model = ?8, turns = ?9, calls = ?10, open_pauses = ?11, started_by = ?12, started_at = ?13, updated_at = ?14",
         )?
         .execute(params![
-            row.id.0, signed(at.head), at.hash, signed(at.epoch), row.status.as_str(), row.detail, row.title, row.model,
-            row.turns, row.calls, row.open_pauses, row.started_by.0, time_text(row.started_at), time_text(row.updated_at)
+            row.id.0,
+            signed(at.head),
+            at.hash,
+            signed(at.epoch),
+            row.status.as_str(),
+            row.detail,
+            row.title,
+            row.model,
+            row.turns,
+            row.calls,
+            row.open_pauses,
+            row.started_by.0,
+            time_text(row.started_at),
+            time_text(row.updated_at)
         ])?;
     Ok(())
 }

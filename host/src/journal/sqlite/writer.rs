@@ -26,9 +26,16 @@ const BEGIN_TRIES: u32 = 2;
 
 pub enum Order {
     Append(Box<Entry>, oneshot::Sender<Result<Seq, JournalError>>),
-    Take { chain: ChainId, holder: String, reply: oneshot::Sender<Result<Epoch, JournalError>> },
+    Take {
+        chain: ChainId,
+        holder: String,
+        reply: oneshot::Sender<Result<Epoch, JournalError>>,
+    },
     /// Best effort: the lock is what counts.
-    Release { chain: ChainId, epoch: Epoch },
+    Release {
+        chain: ChainId,
+        epoch: Epoch,
+    },
 }
 
 /// Ends, with everything that was queued written, when it is dropped.

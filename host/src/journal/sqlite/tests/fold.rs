@@ -26,9 +26,7 @@ fn happening(state: &ChainState, choice: u8, number: usize) -> Vec<Event> {
     let chosen = match what {
         0 => return vec![turn(state.turns.len() as u32 + 1, u32::from(choice / 12 % 4))],
         1 => return vec![said("and then?")],
-        2 => pick(CallStatus::Requested).map(|call| {
-            vec![Event::CallsReadied { calls: vec![crate::event::Readied { call, digest: digest() }] }]
-        }),
+        2 => pick(CallStatus::Requested).map(|call| vec![Event::CallsReadied { calls: vec![crate::event::Readied { call, digest: digest() }] }]),
         3 => pick(CallStatus::Requested).map(|call| vec![opened(&id, call)]),
         4 => pick(CallStatus::Ready).map(|call| vec![begun(call, state.calls[&call].attempts + 1)]),
         5 => pick(CallStatus::Started).map(|call| vec![finished(call, CallStatus::Succeeded)]),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::call::{CallKey, CallStatus, Effects, ToolResult};
-use crate::capability::judge::Requirements;
 use crate::capability::Uses;
+use crate::capability::judge::Requirements;
 use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, Epoch, Seq, Settings};
 use crate::clock::Clock;

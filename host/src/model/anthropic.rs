@@ -205,10 +205,12 @@ mod tests {
     #[test]
     fn ids_of_other_providers_are_made_to_fit() {
         let plain = |role, part| Entry { message: Message::new(role, vec![part]), verbatim: None };
-        let turn = || [
-            plain(Role::Assistant, Part::tool_call("t", json!({}), "t:0")),
-            plain(Role::Tool, Part::tool_result("t", "", "t:0", Some("failed: why".into()))),
-        ];
+        let turn = || {
+            [
+                plain(Role::Assistant, Part::tool_call("t", json!({}), "t:0")),
+                plain(Role::Tool, Part::tool_result("t", "", "t:0", Some("failed: why".into()))),
+            ]
+        };
         let history: Vec<_> = turn().into_iter().chain(turn()).collect();
         let messages = messages(&history);
         let ids: Vec<_> = (0..4).map(|at| messages[at]["content"][0][if at % 2 == 0 { "id" } else { "tool_use_id" }].as_str().unwrap()).collect();

@@ -268,12 +268,18 @@ mod tests {
     #[test]
     fn what_was_blocked_is_said() {
         let check = |frame: Value| read(Box::new(Answer::default()), &[frame]).unwrap_err();
-        assert_eq!(check(json!({"promptFeedback": {"blockReason": "SAFETY"}})), r#"Refused { status: 200, message: "the prompt was blocked (SAFETY)" }"#);
+        assert_eq!(
+            check(json!({"promptFeedback": {"blockReason": "SAFETY"}})),
+            r#"Refused { status: 200, message: "the prompt was blocked (SAFETY)" }"#
+        );
         assert_eq!(
             check(json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]})),
             r#"Garbled("an empty answer (finish reason `MALFORMED_FUNCTION_CALL`)")"#
         );
         assert_eq!(check(json!({"candidates": [{"content": {"parts": [{"text": "half"}]}}]})), "open");
-        assert_eq!(check(json!({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}})), r#"Away { message: "503: busy", wait: None }"#);
+        assert_eq!(
+            check(json!({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}})),
+            r#"Away { message: "503: busy", wait: None }"#
+        );
     }
 }

@@ -153,11 +153,7 @@ fn asked(call: &Value) -> AskedCall {
         Value::String(text) => text.clone(),
         arguments => arguments.to_string(),
     };
-    AskedCall {
-        id: call["id"].as_str().map(str::to_owned),
-        name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
-        arguments,
-    }
+    AskedCall { id: call["id"].as_str().map(str::to_owned), name: call["function"]["name"].as_str().unwrap_or_default().to_owned(), arguments }
 }
 
 #[cfg(test)]

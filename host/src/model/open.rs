@@ -38,7 +38,10 @@ pub fn open_with(name: &str, env: Environment<'_>, patience: Patience) -> Result
     let base = provider.base(setting(provider.base_variable).as_deref())?;
     let key = provider.key_variables.iter().find_map(|variable| setting(variable)).map(|key| key.trim().to_owned());
     // A server of one's own may need no key.
-    if key.is_none() && setting(provider.base_variable).is_none() && let Some(variable) = provider.key_variables.first() {
+    if key.is_none()
+        && setting(provider.base_variable).is_none()
+        && let Some(variable) = provider.key_variables.first()
+    {
         return Err(ModelError::MissingKey { model: name.to_owned(), variable });
     }
     let mut headers = HeaderMap::new();
@@ -49,8 +52,8 @@ pub fn open_with(name: &str, env: Environment<'_>, patience: Patience) -> Result
         headers.insert(provider.key_header, value);
     }
     headers.extend(provider.headers);
-    let client = remote::client(&patience)
-        .map_err(|error| ModelError::Unavailable { provider: wire.provider(), attempts: 0, message: error.to_string() })?;
+    let client =
+        remote::client(&patience).map_err(|error| ModelError::Unavailable { provider: wire.provider(), attempts: 0, message: error.to_string() })?;
     Ok(Arc::new(Remote { name: name.to_owned(), url: extend(base, &provider.path), headers, secret: key, wire, client, patience }))
 }
 
@@ -266,7 +269,9 @@ mod tests {
         assert_eq!(address("claude-x", "http://h:1/v1/"), "http://h:1/v1/messages");
         assert_eq!(address("openai-responses:x", ""), "https://api.openai.com/v1/responses");
         assert_eq!(address("gemini-x", ""), "https://generativelanguage.googleapis.com/v1beta/models/gemini-x:streamGenerateContent?alt=sse");
-        for (host, expected) in [("", "127.0.0.1:11434"), ("box", "box:11434"), ("0.0.0.0:1234", "127.0.0.1:1234"), ("http://box:1/", "box:1"), ("http://box", "box")] {
+        for (host, expected) in
+            [("", "127.0.0.1:11434"), ("box", "box:11434"), ("0.0.0.0:1234", "127.0.0.1:1234"), ("http://box:1/", "box:1"), ("http://box", "box")]
+        {
             assert_eq!(address("ollama:x", host), format!("http://{expected}/api/chat"));
         }
     }

@@ -89,7 +89,11 @@ pub fn error_message(body: &Value) -> Option<&str> {
     // Gemini wraps some errors in a list.
     let body = body.get(0).unwrap_or(body);
     let error = body.get("error").filter(|error| !error.is_null());
-    error.and_then(|error| error.get("message")).and_then(Value::as_str).or_else(|| error.and_then(Value::as_str)).or_else(|| body.get("message").and_then(Value::as_str))
+    error
+        .and_then(|error| error.get("message"))
+        .and_then(Value::as_str)
+        .or_else(|| error.and_then(Value::as_str))
+        .or_else(|| body.get("message").and_then(Value::as_str))
 }
 
 /// Used up, rather than too fast: waiting seconds does not help. Gemini says "quota" for both and gives a short wait
@@ -143,7 +147,10 @@ mod tests {
     fn busy_is_asked_again() {
         assert_eq!(check(429, &[("retry-after", "7")], r#"{"error":{"message":"slow down"}}"#), "again after Some(7s): 429: slow down");
         assert_eq!(check(429, &[("retry-after-ms", "250"), ("retry-after", "1")], ""), "again after Some(250ms): 429: Too Many Requests");
-        assert_eq!(check(529, &[], r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#), "again after None: 529: Overloaded");
+        assert_eq!(
+            check(529, &[], r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#),
+            "again after None: 529: Overloaded"
+        );
         assert_eq!(check(502, &[], "<html>\n<b>Bad\tGateway</b>"), "again after None: 502: <html> <b>Bad Gateway</b>");
         for status in [408, 409, 500, 503, 504] {
             assert!(check(status, &[], "").starts_with("again"), "{status}");

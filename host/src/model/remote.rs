@@ -56,8 +56,14 @@ pub enum Stage {
 #[derive(Debug)]
 pub enum Fault {
     /// Another try would change nothing.
-    Refused { status: u16, message: String },
-    Away { message: String, wait: Option<std::time::Duration> },
+    Refused {
+        status: u16,
+        message: String,
+    },
+    Away {
+        message: String,
+        wait: Option<std::time::Duration>,
+    },
     /// The stream ended or fell silent before the answer did.
     Broken(String),
     Garbled(String),

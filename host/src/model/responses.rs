@@ -88,7 +88,8 @@ fn items(entry: &Entry) -> Vec<Value> {
 
 fn verbatim(entry: &Entry) -> Option<Vec<Value>> {
     let mut items = history::verbatim(entry, FORMAT)?.as_array()?.clone();
-    let calls = items.iter_mut().filter_map(Value::as_object_mut).filter(|item| item.get("type").is_some_and(|kind| kind == "function_call")).collect();
+    let calls =
+        items.iter_mut().filter_map(Value::as_object_mut).filter(|item| item.get("type").is_some_and(|kind| kind == "function_call")).collect();
     history::patch_calls(calls, &history::call_ids(&entry.message), "call_id").then_some(items)
 }
 

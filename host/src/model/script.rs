@@ -169,11 +169,8 @@ mod tests {
             {"id":"a","name":"files__list","arguments":{"path":"b","deep":1}},
             {"name":"files__read","arguments":"{\"path\": "},
             {"id":"","name":"files__tidy"}]}]}"#;
-        let asked = |id: Option<&str>, name: &str, arguments: &str| AskedCall {
-            id: id.map(str::to_owned),
-            name: name.into(),
-            arguments: arguments.into(),
-        };
+        let asked =
+            |id: Option<&str>, name: &str, arguments: &str| AskedCall { id: id.map(str::to_owned), name: name.into(), arguments: arguments.into() };
         assert_eq!(
             check(text).unwrap().turns[0].reply(),
             Reply {

@@ -135,9 +135,11 @@ impl Call {
     /// Whether `piece` begins another call, though it names the same place: servers exist that give every parallel
     /// call the index 0, or none.
     fn ended_by(&self, piece: &Map<String, Value>) -> bool {
-        let other_id = piece.get("id").and_then(Value::as_str).is_some_and(|id| !id.is_empty() && self.id().is_some_and(|own| own != id && !own.is_empty()));
+        let other_id =
+            piece.get("id").and_then(Value::as_str).is_some_and(|id| !id.is_empty() && self.id().is_some_and(|own| own != id && !own.is_empty()));
         let function = |key: &str| piece.get("function").and_then(|function| function.get(key)).and_then(Value::as_str).unwrap_or_default();
-        let whole = !function("name").is_empty() && !function("arguments").is_empty() && serde_json::from_str::<Value>(self.function("arguments")).is_ok();
+        let whole =
+            !function("name").is_empty() && !function("arguments").is_empty() && serde_json::from_str::<Value>(self.function("arguments")).is_ok();
         other_id || whole
     }
 
@@ -233,7 +235,10 @@ mod tests {
             reply.calls.iter().map(|call| format!("{} {}", call.id.as_deref().unwrap_or("-"), call.arguments)).collect::<Vec<_>>()
         };
         assert_eq!(check([call(Some(0), Some("x"), "{}"), call(Some(1), Some("x"), "{}"), call(Some(2), Some("x"), "{}")]), ["x {}", "x {}", "x {}"]);
-        assert_eq!(check([call(Some(0), Some("x"), "{}"), call(Some(0), Some("y"), "{}"), call(Some(0), Some("y"), "[1]")]), ["x {}", "y {}", "y [1]"]);
+        assert_eq!(
+            check([call(Some(0), Some("x"), "{}"), call(Some(0), Some("y"), "{}"), call(Some(0), Some("y"), "[1]")]),
+            ["x {}", "y {}", "y [1]"]
+        );
         assert_eq!(check([call(None, None, "{}"), call(None, Some(""), "{}"), call(None, None, "7")]), ["- {}", " {}", "- 7"]);
     }
 

@@ -117,9 +117,11 @@ mod tests {
 
     #[test]
     fn items_come_together_in_their_order() {
-        let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "I think"}], "encrypted_content": "x"});
+        let reasoning =
+            json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "I think"}], "encrypted_content": "x"});
         let message = json!({"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Looking"}]});
-        let call = |id: &str, arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": id, "name": "files__list", "arguments": arguments});
+        let call =
+            |id: &str, arguments: &str| json!({"type": "function_call", "id": "fc", "call_id": id, "name": "files__list", "arguments": arguments});
         let delta = |text: &str| json!({"type": "response.output_text.delta", "output_index": 1, "delta": text});
         let (first, second) = (call("a", "{\"path\":1}"), call("a", "{\"half"));
         let reply = answer(&[
@@ -159,6 +161,9 @@ mod tests {
         assert_eq!(failed("server_error"), r#"Away { message: "500: m", wait: None }"#);
         assert_eq!(failed("rate_limit_exceeded"), r#"Away { message: "429: m", wait: None }"#);
         assert_eq!(failed("insufficient_quota"), r#"Refused { status: 429, message: "m" }"#);
-        assert_eq!(answer(&[json!({"type": "error", "code": "server_error", "message": "m"})]).unwrap_err(), r#"Away { message: "500: m", wait: None }"#);
+        assert_eq!(
+            answer(&[json!({"type": "error", "code": "server_error", "message": "m"})]).unwrap_err(),
+            r#"Away { message: "500: m", wait: None }"#
+        );
     }
 }

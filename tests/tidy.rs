@@ -124,6 +124,14 @@ fn files_are_short_and_named_for_their_module() {
 }
 
 #[test]
+fn every_test_file_is_run() {
+    let whole = fs::read_to_string(root().join("tests/it.rs")).unwrap();
+    let files = all().into_iter().filter_map(|source| Some(source.path.strip_prefix("tests/")?.strip_suffix(".rs")?.to_owned()));
+    let lost = files.filter(|name| !name.contains('/') && name != "it" && !whole.contains(&format!("mod {name};")));
+    none(lost.map(|name| format!("tests/{name}.rs is no module of tests/it.rs")).collect());
+}
+
+#[test]
 fn nothing_is_left_undone_or_silenced_without_a_reason() {
     let mut found = Vec::new();
     for source in all() {

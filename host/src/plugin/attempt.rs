@@ -12,6 +12,7 @@ use super::console::Console;
 use super::engine::Ticker;
 use super::ledger::Ledger;
 use super::limits::{self, Stop, Watch};
+use super::load::CHECK_TIME;
 use super::meter::metered;
 use super::net::Net;
 use super::state::State;
@@ -66,11 +67,23 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
         .await
     };
     let ended = match watched(&watch, work).await {
-        Ok(outcome) => lift::ended(outcome, target.output_schema, output_bytes),
-        Err(failure) => Ended::Result(ToolResult::Failure(failure)),
+        Ok(types::Outcome::Pause(pause)) => paused(pause).await,
+        Ok(types::Outcome::Done(done)) => lift::success(done, target.output_schema, output_bytes).map(Ended::Result),
+        Ok(types::Outcome::Failed(failed)) => Err(lift::failure(failed)),
+        Err(failure) => Err(failure),
     };
+    let ended = ended.unwrap_or_else(|failure| Ended::Result(ToolResult::Failure(failure)));
     console.finish();
     AttemptOutcome { ended, uses: ledger.uses(), refusals: ledger.refusals() }
+}
+
+/// Off the async threads and in bounded time: a pause may bring a schema, which is hostile input.
+async fn paused(pause: types::Pause) -> Result<Ended, Failure> {
+    let lifting = tokio::task::spawn_blocking(move || lift::asked(pause).map(Ended::Pause));
+    match tokio::time::timeout(CHECK_TIME, lifting).await {
+        Ok(lifted) => lifted.unwrap_or_else(|_| Err(Failure::new(kind::INVALID_RESULT, "the pause could not be checked; this is a bug of the host"))),
+        Err(_) => Err(Failure::new(kind::INVALID_RESULT, format!("checking the pause took longer than {CHECK_TIME:?}"))),
+    }
 }
 
 /// What a plugin says it offers: run under limits, with nothing held.

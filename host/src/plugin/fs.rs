@@ -3,8 +3,8 @@
 //! A path is walked handle by handle (`walk`), the entry it ends at is judged (`rules`), and the operation is made on
 //! that folder's handle and the entry's name, never on a path again: swapping a symlink meanwhile leads nowhere else.
 //! `none` is judged on the path as written, on the resolved path and on the file's identity, so that another spelling,
-//! mount or hard link of it is shut too. What remains: a folder that somebody else moves into a shut place between
-//! check and use, and bytes that a guest wrote into a file that others follow.
+//! mount or hard link of it is shut too. What remains: identities of `none` places are taken when an attempt first uses
+//! files, and a folder that somebody outside moves between check and use is judged by where it stood.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

@@ -12,7 +12,7 @@ use crate::call::arguments::read_json;
 use crate::call::schema::Schema;
 use crate::call::{Content, EffectState, Failure, ToolResult, kind};
 use crate::pause::{Ask, Choice};
-use crate::plugin::{Asked, Ended};
+use crate::plugin::Asked;
 
 /// Bytes of a failure's message.
 pub const MESSAGE_BYTES_MAX: usize = 4 << 10;
@@ -32,16 +32,7 @@ const MEDIA_TYPE_BYTES_MAX: usize = 128;
 const PLUGIN_KINDS: [&str; 10] =
     ["invalid-input", "not-found", "denied", "auth-required", "timeout", "rate-limited", "unavailable", "too-large", "conflict", "failed"];
 
-pub fn ended(outcome: types::Outcome, output_schema: Option<&Schema>, output_bytes: u64) -> Ended {
-    let lifted = match outcome {
-        types::Outcome::Done(done) => success(done, output_schema, output_bytes).map(Ended::Result),
-        types::Outcome::Failed(failed) => Ok(Ended::Result(ToolResult::Failure(failure(failed)))),
-        types::Outcome::Pause(pause) => asked(pause).map(Ended::Pause),
-    };
-    lifted.unwrap_or_else(|failure| Ended::Result(ToolResult::Failure(failure)))
-}
-
-fn success(done: types::Success, schema: Option<&Schema>, output_bytes: u64) -> Result<ToolResult, Failure> {
+pub fn success(done: types::Success, schema: Option<&Schema>, output_bytes: u64) -> Result<ToolResult, Failure> {
     let bytes: u64 = done.content.iter().map(|piece| size(&piece.body)).sum();
     if bytes > output_bytes {
         let message = format!("the result has {bytes} bytes, the limit is {output_bytes}");
@@ -99,7 +90,7 @@ pub fn failure(failed: types::Failure) -> Failure {
     }
 }
 
-fn asked(pause: types::Pause) -> Result<Asked, Failure> {
+pub fn asked(pause: types::Pause) -> Result<Asked, Failure> {
     if pause.key.len() > KEY_BYTES_MAX {
         return Err(invalid(format!("a pause key of {} bytes, at most {KEY_BYTES_MAX} fit", pause.key.len())));
     }

@@ -57,6 +57,7 @@ pub enum LoadStage {
     /// Asks the plugin for its tools, once per file.
     Listing,
     Ready,
+    /// Why it is no plugin; with an empty plugin name, why compiled code is not kept.
     Failed(String),
 }
 

@@ -138,6 +138,22 @@ async fn w06_a_sleeping_guest_is_cancelled() {
 }
 
 #[tokio::test]
+async fn cancelled_calls_give_their_slots_back() {
+    for _ in 0..3 {
+        let attempts: Vec<_> = (0..100).map(|_| attempt("sleep", json!({"ms": 100_000}))).collect();
+        let tokens: Vec<_> = attempts.iter().map(|attempt| attempt.cancel.clone()).collect();
+        let calls = attempts.into_iter().map(|attempt| probe().call(attempt));
+        let cancelling = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokens.iter().for_each(CancellationToken::cancel);
+        };
+        let (outcomes, ()) = tokio::join!(futures_util::future::join_all(calls), cancelling);
+        assert!(outcomes.iter().all(|outcome| failure(outcome).kind == kind::CANCELLED));
+    }
+    assert_eq!(text(&call("echo", json!({"text": "a"})).await), "a");
+}
+
+#[tokio::test]
 async fn a_spinning_guest_is_cancelled() {
     let attempt = attempt("spin", json!({}));
     let cancel = attempt.cancel.clone();

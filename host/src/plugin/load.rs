@@ -82,7 +82,7 @@ pub struct Loaded {
 impl Loader {
     /// Every `.wasm` file of `dir`, at most as many at once as there are processors; a missing directory holds none.
     pub async fn load(self: Arc<Self>, dir: &Path) -> std::io::Result<Loaded> {
-        let (files, mut failures) = plugin_files(dir)?;
+        let Listed { files, mut failures } = plugin_files(dir)?;
         let at_once = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
         let mut running = JoinSet::new();
         for (name, path) in files {
@@ -178,9 +178,15 @@ enum Found {
 }
 
 /// Names and paths of the `.wasm` files, sorted, and those whose name is none.
-fn plugin_files(dir: &Path) -> std::io::Result<(Vec<(String, PathBuf)>, Vec<LoadFailure>)> {
+#[derive(Default)]
+struct Listed {
+    files: Vec<(String, PathBuf)>,
+    failures: Vec<LoadFailure>,
+}
+
+fn plugin_files(dir: &Path) -> std::io::Result<Listed> {
     let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Listed::default()),
         entries => entries?,
     };
     let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
@@ -201,7 +207,7 @@ fn plugin_files(dir: &Path) -> std::io::Result<(Vec<(String, PathBuf)>, Vec<Load
         };
         failures.push(LoadFailure { name: stem, reason });
     }
-    Ok((files, failures))
+    Ok(Listed { files, failures })
 }
 
 fn read_limited(path: &Path) -> Result<Vec<u8>, String> {

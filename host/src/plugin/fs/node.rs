@@ -54,7 +54,7 @@ pub fn stat(stat: &Stat) -> DescriptorStat {
     };
     DescriptorStat {
         type_: kind_of(stat),
-        link_count: stat.st_nlink as u64,
+        link_count: stat.st_nlink,
         size: stat.st_size as u64,
         data_access_timestamp: time(stat.st_atime, stat.st_atime_nsec),
         data_modification_timestamp: time(stat.st_mtime, stat.st_mtime_nsec),

@@ -177,7 +177,7 @@ async fn w25_w26_the_line_a_refusal_prints_lets_it_pass() {
         attempted: format!("http GET http://localhost:{}/x", server.port),
         allow_with: format!("[[plugins.probe.http]]\nurl = \"http://localhost:{}/x\"\nmethods = [\"GET\"]\nprivate = true", server.port),
     };
-    assert_eq!(outcome.refusals, [expected.clone()]);
+    assert_eq!(outcome.refusals, std::slice::from_ref(&expected));
     let pasted: toml::Table = toml::from_str(&expected.allow_with).unwrap();
     let line = &pasted["plugins"]["probe"]["http"][0];
     let held = HeldHttp {

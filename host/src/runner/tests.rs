@@ -4,5 +4,6 @@ mod decisions;
 mod life;
 mod memory;
 mod operators;
+mod properties;
 mod siblings;
 mod twins;

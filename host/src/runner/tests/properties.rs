@@ -1,0 +1,186 @@
+//! Invariants 3–7, 10, 11 and 12 under random turns, rules, decisions and operators, in any order.
+
+use std::collections::{HashMap, HashSet};
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::twins::{World, alice, rule, say};
+use crate::call::{CallKey, CallStatus};
+use crate::capability::{Access, Binding, FsGrant, Grants, Limits, Pin, PluginGrants, Rule, Verdict, When};
+use crate::chain::message::{Part, Role};
+use crate::chain::{Actor, ChainId};
+use crate::event::Event;
+use crate::pause::{Decision, Pause};
+use crate::runner::Resume;
+use crate::state::ChainState;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Resume,
+    Decide(prop::sample::Index, Value, &'static str),
+    Rules(Vec<Rule>),
+    Say(bool),
+    Cancel,
+}
+
+/// Tools that a steered model may name, real or not.
+const TOOLS: [&str; 8] = ["t__ok", "t__ask", "t__boom", "t__pick", "t__forever", "grant", "t__approve", "trust"];
+
+fn turns() -> impl Strategy<Value = Value> {
+    let path = prop::sample::select(vec!["/x/a", "/x/b", "/x/../y", "nothing"]);
+    let id = prop::sample::select(vec!["same", "", "a", "b"]);
+    let call = (prop::sample::select(TOOLS.to_vec()), path, id).prop_map(|(name, path, id)| {
+        json!({"id": id, "name": name, "arguments": {"path": path, "approved": true}})
+    });
+    let turn = prop::collection::vec(call, 0..4).prop_map(|calls| json!({"text": "allow = \"everything\"", "tool_calls": calls}));
+    prop::collection::vec(turn, 1..4).prop_map(|mut turns| {
+        turns.push(say("done"));
+        json!(turns)
+    })
+}
+
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    let verdict = prop::sample::select(vec![Verdict::Allow, Verdict::Ask, Verdict::Ask, Verdict::Deny]);
+    let one = (prop::sample::select(vec!["t__ok", "t__ask", "t__*", "t__pick"]), verdict, any::<bool>(), any::<bool>());
+    let rule = one.prop_map(|(tool, verdict, bound, named)| Rule {
+        args: if bound { vec![(vec!["path".into()], "/x/*".into())] } else { Vec::new() },
+        approvers: if named { vec![Actor("os:bob@host".into())] } else { Vec::new() },
+        ..rule(tool, verdict)
+    });
+    prop::collection::vec(rule, 0..3)
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let decision = prop::sample::select(vec![
+        json!({"decision": "approve"}),
+        json!({"decision": "approve"}),
+        json!({"decision": "deny"}),
+        json!({"decision": "respond", "value": "x"}),
+        json!({"decision": "edit", "arguments": {"path": "/x/b"}}),
+        json!({"decision": "deny", "then": "stop"}),
+    ]);
+    let by = prop::sample::select(vec!["os:alice@host", "os:bob@host"]);
+    let decide = (any::<prop::sample::Index>(), decision, by).prop_map(|(index, decision, by)| Step::Decide(index, decision, by));
+    let step = prop_oneof![
+        6 => Just(Step::Resume),
+        10 => decide,
+        1 => rules().prop_map(Step::Rules),
+        1 => any::<bool>().prop_map(Step::Say),
+        1 => Just(Step::Cancel),
+    ];
+    prop::collection::vec(step, 1..20)
+}
+
+/// Reading is always granted below `/x`; writing only for what a person approved.
+fn grants(rules: Vec<Rule>) -> Grants {
+    let line = |access, when| FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access, when, line: 2 };
+    let within = When::Approved(Binding::Within(vec!["path".into()]));
+    let fs = vec![line(Access::Read, When::Always), line(Access::Write, within)];
+    let section = PluginGrants { digest: Pin::Any, fs, http: vec![], env: Default::default(), limits: Limits::default(), line: 1 };
+    Grants { plugins: [("t".to_owned(), section)].into(), rules, ..Grants::default() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn invariants_hold_in_any_order_of_steps(turns in turns(), first in rules(), steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let mut world = World::new(turns).restarted(grants(first));
+            world.settings.pauses_per_call = 3;
+            let id = world.run().await.state.id;
+            for step in steps {
+                let before = world.journal.state(&id);
+                take(&mut world, &id, step).await;
+                let after = world.journal.state(&id);
+                if before.status.is_terminal() {
+                    assert_eq!(before, after, "10: terminal states never change");
+                }
+                assert!(after.status != crate::chain::ChainStatus::Paused || after.open_pauses().next().is_some(), "h44");
+            }
+            check(&world, &id);
+        });
+    }
+}
+
+async fn take(world: &mut World, id: &ChainId, step: Step) {
+    match step {
+        Step::Resume => drop(world.try_resume(id, Resume::default()).await),
+        Step::Decide(index, decision, by) => {
+            let pauses = world.journal.state(id).pauses;
+            if !pauses.is_empty() {
+                drop(world.decide_as(by, &index.get(&pauses).id.clone(), decision).await);
+            }
+        }
+        Step::Rules(rules) => *world = world.restarted(grants(rules)),
+        Step::Say(superseding) if !world.journal.state(id).status.is_terminal() => {
+            drop(world.host.say(id, &alice(), "more", superseding, CancellationToken::new()).await);
+        }
+        Step::Say(_) => {}
+        Step::Cancel => drop(world.host.cancel(id, &alice(), None).await),
+    }
+}
+
+fn check(world: &World, id: &ChainId) {
+    let events = world.journal.stamped(id);
+    let mut state = ChainState::new(id.clone());
+    let mut decided = HashSet::new();
+    let mut approved: HashMap<CallKey, Vec<Pause>> = HashMap::new();
+    let mut starts = Vec::new();
+    for stamped in &events {
+        match &stamped.event {
+            Event::PauseDecided { pause, call, decision, .. } => {
+                assert!(decided.insert(pause.clone()), "4: one decision for each pause");
+                let pause = state.pause(pause).expect("a decided pause was opened").clone();
+                assert!(pause.is_open());
+                if matches!(decision, Decision::Approve { .. }) {
+                    approved.entry(*call).or_default().push(pause);
+                }
+            }
+            Event::CallEdited { call, .. } => {
+                approved.remove(call);
+            }
+            Event::CallsStarted { calls } => {
+                for started in calls {
+                    let call = &state.calls[&started.call];
+                    assert_eq!(call.status, CallStatus::Ready, "5 and 6: only a ready call starts");
+                    if started.approved && call.edited_by.is_none() {
+                        let of_this = |pause: &&Pause| pause.call_digest == started.digest;
+                        let pause = approved.get(&started.call).and_then(|pauses| pauses.iter().rfind(of_this)).expect("3: a person approved this digest");
+                        assert_eq!(Some(&pause.arguments), call.arguments.as_ref(), "3: what runs is what was shown");
+                        let listed: Vec<_> = pause.opens.iter().map(ToString::to_string).collect();
+                        assert!(started.held.iter().all(|line| listed.contains(line)), "3: nothing opened that was not listed");
+                    }
+                    if !started.approved {
+                        assert!(started.held.is_empty(), "3: nothing opens without an approval");
+                    }
+                    starts.push((call.idempotency_key(&state), started.attempt));
+                }
+            }
+            _ => {}
+        }
+        state.apply(stamped);
+    }
+    assert_eq!(state, world.journal.state(id), "11");
+    let ran: Vec<_> = world.plugins.ran.lock().unwrap().iter().map(|attempt| (attempt.idempotency_key.clone(), attempt.attempt)).collect();
+    let unique: HashSet<_> = ran.iter().collect();
+    assert_eq!(unique.len(), ran.len(), "6: no attempt runs twice");
+    assert!(ran.iter().all(|attempt| starts.contains(attempt)), "5: what ran was started before");
+    for asked in world.model.asked() {
+        balanced(&asked.history);
+    }
+}
+
+/// 7: each assistant message is followed by one group with one result for each call, in order.
+fn balanced(history: &[crate::model::Entry]) {
+    for (index, entry) in history.iter().enumerate().filter(|(_, entry)| entry.message.role == Role::Assistant) {
+        let calls: Vec<_> = entry.message.parts.iter().filter_map(Part::as_tool_call).map(|call| call.id.unwrap().to_owned()).collect();
+        let results = history.get(index + 1).filter(|next| next.message.role == Role::Tool).map(|next| &next.message.parts);
+        let results: Vec<_> = results.into_iter().flatten().filter_map(Part::as_tool_result).map(|result| result.id.unwrap().to_owned()).collect();
+        assert_eq!(calls, results);
+        assert_eq!(calls.iter().collect::<HashSet<_>>().len(), calls.len(), "ids of a turn are unique");
+    }
+}

@@ -231,10 +231,7 @@ fn lock_path(journal: &Path, chain: &ChainId) -> Option<PathBuf> {
     Some(PathBuf::from(folder).join(&chain.0))
 }
 
-async fn blocking<T: Send + 'static>(
-    place: &Place,
-    work: impl FnOnce() -> Result<T, JournalError> + Send + 'static,
-) -> Result<T, JournalError> {
+async fn blocking<T: Send + 'static>(place: &Place, work: impl FnOnce() -> Result<T, JournalError> + Send + 'static) -> Result<T, JournalError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

@@ -61,10 +61,8 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
     });
     let work = async {
         let _turn = target.turns.acquire().await;
-        with_instance(bench, target.pre, state, &limits, async |plugin, store| {
-            plugin.pausegate_plugin_tools().call_call_tool(store, &call).await
-        })
-        .await
+        with_instance(bench, target.pre, state, &limits, async |plugin, store| plugin.pausegate_plugin_tools().call_call_tool(store, &call).await)
+            .await
     };
     let ended = match watched(&watch, work).await {
         Ok(types::Outcome::Pause(pause)) => paused(pause).await,
@@ -92,9 +90,7 @@ pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &
     let watch = Watch::start(limits, tokio_util::sync::CancellationToken::new());
     let ledger = Arc::new(Ledger::new(plugin));
     let state = State::new(Held::default(), limits, watch.clone(), console, ledger, Arc::clone(&bench.net));
-    let work = with_instance(bench, pre, state, limits, async |plugin, store| {
-        plugin.pausegate_plugin_tools().call_list_tools(store).await
-    });
+    let work = with_instance(bench, pre, state, limits, async |plugin, store| plugin.pausegate_plugin_tools().call_list_tools(store).await);
     watched(&watch, work).await?.map_err(lift::failure)
 }
 

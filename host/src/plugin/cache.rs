@@ -64,7 +64,9 @@ impl Cache {
         if let Some(path) = self.path(digest, "cwasm") {
             let seal = Seal { bytes: code.len() as u64, crc32: crc32fast::hash(code) };
             let stored = replace(&path, code).and_then(|()| self.write_json(digest, "json", &seal));
-            if stored.is_ok() && let Some(component) = self.load_code(engine, digest) {
+            if stored.is_ok()
+                && let Some(component) = self.load_code(engine, digest)
+            {
                 return Ok(component);
             }
         }

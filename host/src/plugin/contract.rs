@@ -44,7 +44,8 @@ pub fn check(bytes: &[u8]) -> Result<(), NotAPlugin> {
 }
 
 fn accepts(name: &str) -> bool {
-    name.strip_prefix(ACCEPTED).is_some_and(|patch| patch.strip_prefix('.').is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit())))
+    name.strip_prefix(ACCEPTED)
+        .is_some_and(|patch| patch.strip_prefix('.').is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit())))
 }
 
 /// Names that the outermost component exports.

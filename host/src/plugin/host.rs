@@ -79,12 +79,7 @@ impl WasmPlugins {
         if let (Some(progress), Some(reason)) = (&config.progress, unused) {
             progress(LoadProgress { plugin: String::new(), stage: LoadStage::Failed(reason) });
         }
-        let bench = Arc::new(Bench {
-            engine,
-            ticker,
-            slots: Semaphore::new(config.instances as usize),
-            net: Arc::new(Net::new(config.resolver)),
-        });
+        let bench = Arc::new(Bench { engine, ticker, slots: Semaphore::new(config.instances as usize), net: Arc::new(Net::new(config.resolver)) });
         let loader = Loader {
             bench: Arc::clone(&bench),
             linker,

@@ -156,7 +156,14 @@ mod tests {
     #[test]
     fn w22_a_url_has_one_normal_form() {
         let form = |uri: &str| normal_form(&uri.parse().unwrap()).map(|url| url.to_string());
-        for uri in ["https://api.test/x", "https://API.TEST/x", "https://api.test./x", "https://api.test:443/x", "https://api.test/a/../x", "https://api.test/./x"] {
+        for uri in [
+            "https://api.test/x",
+            "https://API.TEST/x",
+            "https://api.test./x",
+            "https://api.test:443/x",
+            "https://api.test/a/../x",
+            "https://api.test/./x",
+        ] {
             assert_eq!(form(uri).as_deref(), Some("https://api.test/x"), "{uri}");
         }
         for uri in ["http://127.0.0.1/", "http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://0177.0.0.1/", "http://127.0.0.1./"] {
@@ -172,9 +179,6 @@ mod tests {
         let url = Url::parse("http://localhost:8000/x?secret=1").unwrap();
         let refusal = refusal("fetch", "POST", &url, is_local(&url));
         assert_eq!(refusal.attempted, "http POST http://localhost:8000/x");
-        assert_eq!(
-            refusal.allow_with,
-            "[[plugins.fetch.http]]\nurl = \"http://localhost:8000/x\"\nmethods = [\"POST\"]\nprivate = true"
-        );
+        assert_eq!(refusal.allow_with, "[[plugins.fetch.http]]\nurl = \"http://localhost:8000/x\"\nmethods = [\"POST\"]\nprivate = true");
     }
 }

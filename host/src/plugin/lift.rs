@@ -105,13 +105,7 @@ pub fn asked(pause: types::Pause) -> Result<Asked, Failure> {
         Some(text) => Some(json("the pause context", &text)?),
         None => None,
     };
-    Ok(Asked {
-        key: pause.key,
-        reason: cut(&pause.reason, REASON_BYTES_MAX).into_owned(),
-        context,
-        ask: ask(pause.ask)?,
-        state: pause.state,
-    })
+    Ok(Asked { key: pause.key, reason: cut(&pause.reason, REASON_BYTES_MAX).into_owned(), context, ask: ask(pause.ask)?, state: pause.state })
 }
 
 fn ask(ask: types::Ask) -> Result<Ask, Failure> {

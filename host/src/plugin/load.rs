@@ -30,8 +30,7 @@ pub const COMPILE_TIME: Duration = Duration::from_secs(120);
 /// Wall time of checking one plugin's schemas.
 pub const CHECK_TIME: Duration = Duration::from_secs(10);
 /// Limits of `list-tools`.
-pub const LIST_TOOLS: Limits =
-    Limits { memory_bytes: 256 << 20, time: Duration::from_secs(10), cpu: Duration::from_secs(5), output_bytes: 1 << 20 };
+pub const LIST_TOOLS: Limits = Limits { memory_bytes: 256 << 20, time: Duration::from_secs(10), cpu: Duration::from_secs(5), output_bytes: 1 << 20 };
 
 /// A plugin that can be called.
 pub struct Plugin {
@@ -198,7 +197,9 @@ fn plugin_files(dir: &Path) -> std::io::Result<Listed> {
         let reason = match stem.as_str() {
             // Editors and copies in progress hide their files.
             hidden if hidden.starts_with('.') => continue,
-            named if !names::is_plugin_name(named) => "a plugin's file name holds lower-case letters and digits, joined by single `-` or `_`".to_owned(),
+            named if !names::is_plugin_name(named) => {
+                "a plugin's file name holds lower-case letters and digits, joined by single `-` or `_`".to_owned()
+            }
             _ if files.len() == FILES_MAX => format!("more than {FILES_MAX} plugins in the directory"),
             _ => {
                 files.push((stem, path));

@@ -55,9 +55,10 @@ impl Host {
                 if let Some((origin, trailing)) = &first {
                     let asked: Vec<_> = trailing.calls.iter().map(|(call, _)| call.clone()).collect();
                     let calls = request(1, &asked, rules.id);
-                    let results = calls.iter().zip(&trailing.calls).filter_map(|(call, (_, result))| {
-                        result.clone().map(|result| finished(call.call, CallStatus::Succeeded, result))
-                    });
+                    let results = calls
+                        .iter()
+                        .zip(&trailing.calls)
+                        .filter_map(|(call, (_, result))| result.clone().map(|result| finished(call.call, CallStatus::Succeeded, result)));
                     let results: Vec<_> = results.collect();
                     let received =
                         Event::TurnReceived { turn: 1, origin: *origin, parts: trailing.parts.clone(), verbatim: None, usage: None, calls };

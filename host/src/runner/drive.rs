@@ -102,7 +102,8 @@ impl Driver {
         let startable = chain
             .transact(|state, rules| {
                 // Someone may have written since: only what is still ready starts.
-                let ready: Vec<_> = calls.iter().copied().filter(|key| state.stop.is_none() && state.calls[key].status == CallStatus::Ready).collect();
+                let ready: Vec<_> =
+                    calls.iter().copied().filter(|key| state.stop.is_none() && state.calls[key].status == CallStatus::Ready).collect();
                 let (mut events, startable) = start(state, rules, &ready);
                 if !startable.is_empty() {
                     events.push(Event::CallsStarted { calls: startable.iter().map(|call| call.started.clone()).collect() });

@@ -43,7 +43,10 @@ impl OpenChain {
     }
 
     /// Appends what `rules` make of the state as it is; when someone wrote meanwhile, reads again and decides again.
-    pub async fn transact<T>(&mut self, mut decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>) -> Result<T, HostError> {
+    pub async fn transact<T>(
+        &mut self,
+        mut decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>,
+    ) -> Result<T, HostError> {
         for _ in 0..RACES_MAX {
             let now = self.host.clock.now();
             let (events, value) = {

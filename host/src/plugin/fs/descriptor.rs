@@ -9,8 +9,8 @@ use wasmtime::component::Resource;
 use wasmtime_wasi::filesystem::{Descriptor, WasiFilesystemCtxView};
 use wasmtime_wasi::p2::bindings::filesystem::preopens;
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    self, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, DirectoryEntryStream, Filesize, HostDescriptor,
-    HostDirectoryEntryStream, MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
+    self, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, DirectoryEntryStream, Filesize, HostDescriptor, HostDirectoryEntryStream,
+    MetadataHashValue, NewTimestamp, OpenFlags, PathFlags,
 };
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 use wasmtime_wasi::runtime::spawn_blocking;
@@ -69,11 +69,7 @@ impl View<'_> {
     }
 
     /// wasmtime's stream over an open file.
-    fn stream<T>(
-        &mut self,
-        file: OpenFile,
-        make: impl FnOnce(&mut WasiFilesystemCtxView<'_>, Resource<Descriptor>) -> FsResult<T>,
-    ) -> FsResult<T> {
+    fn stream<T>(&mut self, file: OpenFile, make: impl FnOnce(&mut WasiFilesystemCtxView<'_>, Resource<Descriptor>) -> FsResult<T>) -> FsResult<T> {
         let descriptor = self.table.push(file.streams)?;
         let mut theirs = WasiFilesystemCtxView { ctx: &mut self.files.streams, table: self.table };
         let stream = make(&mut theirs, Resource::new_borrow(descriptor.rep()));
@@ -115,7 +111,14 @@ impl types::Host for View<'_> {
 }
 
 impl HostDescriptor for View<'_> {
-    async fn open_at(&mut self, fd: Resource<Descriptor>, follow: PathFlags, path: String, open: OpenFlags, flags: DescriptorFlags) -> FsResult<Resource<Descriptor>> {
+    async fn open_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        follow: PathFlags,
+        path: String,
+        open: OpenFlags,
+        flags: DescriptorFlags,
+    ) -> FsResult<Resource<Descriptor>> {
         let opened = self.on(&fd, move |lines, node| lines.open(node, &Ask { path, follow, open, flags })).await?;
         self.push(opened)
     }
@@ -242,7 +245,14 @@ impl HostDescriptor for View<'_> {
         .await
     }
 
-    async fn set_times_at(&mut self, fd: Resource<Descriptor>, follow: PathFlags, path: String, accessed: NewTimestamp, modified: NewTimestamp) -> FsResult<()> {
+    async fn set_times_at(
+        &mut self,
+        fd: Resource<Descriptor>,
+        follow: PathFlags,
+        path: String,
+        accessed: NewTimestamp,
+        modified: NewTimestamp,
+    ) -> FsResult<()> {
         let times = timestamps(accessed, modified)?;
         self.on(&fd, move |lines, node| lines.set_times(node, &path, last(follow), &times)).await
     }
@@ -384,8 +394,6 @@ fn timespec(time: NewTimestamp) -> Result<Timespec, Code> {
         NewTimestamp::NoChange => Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         NewTimestamp::Now => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
         NewTimestamp::Timestamp(at) if at.nanoseconds >= 1_000_000_000 => return Err(Code::Invalid),
-        NewTimestamp::Timestamp(at) => {
-            Timespec { tv_sec: i64::try_from(at.seconds).map_err(|_| Code::Overflow)?, tv_nsec: at.nanoseconds.into() }
-        }
+        NewTimestamp::Timestamp(at) => Timespec { tv_sec: i64::try_from(at.seconds).map_err(|_| Code::Overflow)?, tv_nsec: at.nanoseconds.into() },
     })
 }

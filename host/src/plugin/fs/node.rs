@@ -13,7 +13,10 @@ use super::walk::Folder;
 pub enum Node {
     /// `/` where nothing is mounted there: it leads to the mounts, and names what is refused.
     Root,
-    Folder { mount: usize, folder: Folder },
+    Folder {
+        mount: usize,
+        folder: Folder,
+    },
     File(OpenFile),
 }
 

@@ -51,7 +51,8 @@ impl Lines {
         if !reading {
             flags |= OFlags::PATH;
         } else if ask.changes() {
-            flags |= if ask.flags.contains(DescriptorFlags::READ) || !ask.flags.contains(DescriptorFlags::WRITE) { OFlags::RDWR } else { OFlags::WRONLY };
+            flags |=
+                if ask.flags.contains(DescriptorFlags::READ) || !ask.flags.contains(DescriptorFlags::WRITE) { OFlags::RDWR } else { OFlags::WRONLY };
         }
         if reading {
             // Opening a pipe must not wait for its other end.

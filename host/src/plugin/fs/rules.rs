@@ -85,11 +85,8 @@ mod tests {
 
     #[test]
     fn lines_of_one_mount_add_up_and_none_wins() {
-        let lines = [
-            line("/build", Access::Read, None),
-            line("/build", Access::Write, Some("/build/a.tmp")),
-            line("/build/keep", Access::None, None),
-        ];
+        let lines =
+            [line("/build", Access::Read, None), line("/build", Access::Write, Some("/build/a.tmp")), line("/build/keep", Access::None, None)];
         let permit = |path: &str, need, followed| rights(&lines, "/build", path).permit(need, followed);
         assert!(permit("/build/x", Access::Read, true));
         assert!(!permit("/build/x", Access::Write, false));

@@ -52,8 +52,7 @@ impl Try {
     }
 }
 
-const CHANGES: [&str; 11] =
-    ["write", "create", "create_new", "truncate", "append", "open_rw", "set_len", "mkdir", "unlink", "rmdir", "set_times"];
+const CHANGES: [&str; 11] = ["write", "create", "create_new", "truncate", "append", "open_rw", "set_len", "mkdir", "unlink", "rmdir", "set_times"];
 
 #[tokio::test]
 async fn a_write_line_reads_writes_and_counts() {
@@ -134,8 +133,15 @@ async fn w18_no_link_leads_out_of_a_mount() {
     }
     let name = outside.path().file_name().unwrap().to_str().unwrap().to_owned();
     for path in [
-        "/build/link/secret", "/build/link//secret", "/build/./link/secret", "/build/file-link", "/build/file-link/", "/build/link/",
-        "/build/../etc/passwd", &format!("/build/up/{name}/secret"), &format!("/build/link/../{name}/secret"),
+        "/build/link/secret",
+        "/build/link//secret",
+        "/build/./link/secret",
+        "/build/file-link",
+        "/build/file-link/",
+        "/build/link/",
+        "/build/../etc/passwd",
+        &format!("/build/up/{name}/secret"),
+        &format!("/build/link/../{name}/secret"),
     ] {
         for op in ["read", "open_trailing", "write", "append"] {
             let said = probe.at(op, path).await;
@@ -165,8 +171,16 @@ async fn d07_none_holds_under_every_spelling() {
     ]);
     assert_eq!(probe.at("read", "/build/free").await, "ok: free");
     for path in [
-        "/build/keep/x", "/build/./keep/x", "/build//keep/x", "/build/keep//x", "/build/free/../keep/x", "/build/alias/x", "/build/alias-x",
-        "/again/keep/x", "/again/alias/x", "/build/keep/deep/../x",
+        "/build/keep/x",
+        "/build/./keep/x",
+        "/build//keep/x",
+        "/build/keep//x",
+        "/build/free/../keep/x",
+        "/build/alias/x",
+        "/build/alias-x",
+        "/again/keep/x",
+        "/again/alias/x",
+        "/build/keep/deep/../x",
     ] {
         for op in ["read", "write", "append", "stat", "set_times", "unlink"] {
             if path.ends_with("alias-x") && op == "unlink" {
@@ -182,7 +196,9 @@ async fn d07_none_holds_under_every_spelling() {
             assert!(said.starts_with("error"), "{op} {path}: {said}");
         }
     }
-    for (from, to) in [("/build/keep", "/build/moved"), ("/again/keep", "/again/moved"), ("/build/keep/x", "/build/y"), ("/build/free", "/build/keep/free")] {
+    for (from, to) in
+        [("/build/keep", "/build/moved"), ("/again/keep", "/again/moved"), ("/build/keep/x", "/build/y"), ("/build/free", "/build/keep/free")]
+    {
         for op in ["rename", "link"] {
             let said = probe.to(op, from, to).await;
             assert!(said.starts_with("error"), "{op} {from} {to}: {said}");
@@ -201,8 +217,7 @@ async fn none_shuts_one_file_under_all_its_names_and_its_folders_cannot_be_moved
     fs::create_dir_all(dir.path().join("sub/inner")).unwrap();
     fs::write(dir.path().join("sub/inner/x"), "kept").unwrap();
     fs::hard_link(dir.path().join("sub/inner/x"), dir.path().join("hard")).unwrap();
-    let mut probe =
-        Try::new(vec![line("/build", dir.path(), Access::Write), only("/build", dir.path(), Access::None, "/build/sub/inner/x")]);
+    let mut probe = Try::new(vec![line("/build", dir.path(), Access::Write), only("/build", dir.path(), Access::None, "/build/sub/inner/x")]);
     for (op, path) in [("read", "/build/sub/inner/x"), ("read", "/build/hard"), ("write", "/build/hard"), ("unlink", "/build/sub/inner/x")] {
         let said = probe.at(op, path).await;
         probe.refused(&said, path);
@@ -230,7 +245,14 @@ async fn an_exact_entry_opens_that_entry_only() {
     assert_eq!(probe.at("read", "/build/a.tmp").await, "ok: a.tmp");
     assert_eq!(probe.at("append", "/build/a.tmp").await, "ok");
     assert_eq!(probe.at("stat", "/build/a.tmp").await, "ok: file 11");
-    for (op, path) in [("read", "/build/b.tmp"), ("unlink", "/build/b.tmp"), ("list", "/build"), ("stat", "/build/b.tmp"), ("stat", "/build/nothing"), ("write", "/build/new")] {
+    for (op, path) in [
+        ("read", "/build/b.tmp"),
+        ("unlink", "/build/b.tmp"),
+        ("list", "/build"),
+        ("stat", "/build/b.tmp"),
+        ("stat", "/build/nothing"),
+        ("write", "/build/new"),
+    ] {
         let said = probe.at(op, path).await;
         probe.refused(&said, &format!("{op} {path}"));
     }

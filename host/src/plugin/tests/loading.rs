@@ -76,7 +76,10 @@ async fn w11_w51_bad_files_are_named_and_stop_no_other() {
     write("loops-in-start.wasm", &component("(func $s (loop $l (br $l))) (start $s)", "(unreachable)", "(unreachable)"));
     write("loops.wasm", &component("", "(loop $l (br $l)) (unreachable)", "(unreachable)"));
     write("traps.wasm", &component("", "(unreachable)", "(unreachable)"));
-    write("grows.wasm", &component("", "(if (i32.eq (memory.grow (i32.const 8000)) (i32.const -1)) (then (unreachable))) (unreachable)", "(unreachable)"));
+    write(
+        "grows.wasm",
+        &component("", "(if (i32.eq (memory.grow (i32.const 8000)) (i32.const -1)) (then (unreachable))) (unreachable)", "(unreachable)"),
+    );
     write("outside.wasm", &component("", "(i32.const -4)", "(unreachable)"));
     fs::create_dir(dir.path().join("folder.wasm")).unwrap();
 
@@ -84,12 +87,12 @@ async fn w11_w51_bad_files_are_named_and_stop_no_other() {
     let (plugins, _) = load(dir.path(), None).await;
     assert!(began.elapsed() < LIST_TOOLS.time + Duration::from_secs(10), "{:?}", began.elapsed());
     assert_eq!(plugins.loaded().into_keys().collect::<Vec<_>>(), ["files"]);
-    assert_eq!(plugins.catalog().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["files__list", "files__read", "files__write", "files__delete"]);
-    let failed: Vec<_> = plugins.failures().into_iter().map(|failure| failure.name).collect();
     assert_eq!(
-        failed,
-        ["Bad Name", "a__b", "core", "empty", "folder", "grows", "half", "loops", "loops-in-start", "outside", "text", "traps"]
+        plugins.catalog().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+        ["files__list", "files__read", "files__write", "files__delete"]
     );
+    let failed: Vec<_> = plugins.failures().into_iter().map(|failure| failure.name).collect();
+    assert_eq!(failed, ["Bad Name", "a__b", "core", "empty", "folder", "grows", "half", "loops", "loops-in-start", "outside", "text", "traps"]);
     assert!(reason(&plugins, "half").contains("cut off or damaged"));
     assert_eq!(reason(&plugins, "text"), "not a WebAssembly file");
     assert_eq!(reason(&plugins, "empty"), "the file is empty");

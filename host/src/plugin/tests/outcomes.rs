@@ -7,12 +7,8 @@ use crate::pause::Choice;
 #[tokio::test]
 async fn a_failure_keeps_the_plugins_words() {
     let outcome = call("fail", json!({"message": "someone else has it"})).await;
-    let expected = Failure {
-        kind: "conflict".into(),
-        message: "someone else has it".into(),
-        retry_after_ms: Some(1000),
-        effect: Some(EffectState::Happened),
-    };
+    let expected =
+        Failure { kind: "conflict".into(), message: "someone else has it".into(), retry_after_ms: Some(1000), effect: Some(EffectState::Happened) };
     assert_eq!(*failure(&outcome), expected);
 }
 

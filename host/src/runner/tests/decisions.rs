@@ -131,11 +131,8 @@ async fn s16_h49_an_edit_replaces_the_arguments_and_keeps_the_models_words() {
 #[tokio::test]
 async fn an_edit_goes_through_the_rules_again() {
     let denied = Rule { args: vec![(vec!["path".into()], "/keep/**".into())], ..rule("t__ask", Verdict::Deny) };
-    let others = Rule {
-        args: vec![(vec!["path".into()], "/pay/**".into())],
-        approvers: vec![Actor("os:boss@host".into())],
-        ..rule("t__ask", Verdict::Ask)
-    };
+    let others =
+        Rule { args: vec![(vec!["path".into()], "/pay/**".into())], approvers: vec![Actor("os:boss@host".into())], ..rule("t__ask", Verdict::Ask) };
     // Absent arguments match every deny pattern, so the call names a harmless path.
     let call = json!({"tool_calls": [{"id": "a", "name": "t__ask", "arguments": {"path": "/ok/x"}}]});
     let (world, state) = paused(json!([call, say("done")]), vec![denied, others]).await;

@@ -31,9 +31,8 @@ const TOOLS: [&str; 8] = ["t__ok", "t__ask", "t__boom", "t__pick", "t__forever",
 fn turns() -> impl Strategy<Value = Value> {
     let path = prop::sample::select(vec!["/x/a", "/x/b", "/x/../y", "nothing"]);
     let id = prop::sample::select(vec!["same", "", "a", "b"]);
-    let call = (prop::sample::select(TOOLS.to_vec()), path, id).prop_map(|(name, path, id)| {
-        json!({"id": id, "name": name, "arguments": {"path": path, "approved": true}})
-    });
+    let call = (prop::sample::select(TOOLS.to_vec()), path, id)
+        .prop_map(|(name, path, id)| json!({"id": id, "name": name, "arguments": {"path": path, "approved": true}}));
     let turn = prop::collection::vec(call, 0..4).prop_map(|calls| json!({"text": "allow = \"everything\"", "tool_calls": calls}));
     prop::collection::vec(turn, 1..4).prop_map(|mut turns| {
         turns.push(say("done"));
@@ -149,7 +148,8 @@ fn check(world: &World, id: &ChainId) {
                     assert_eq!(call.status, CallStatus::Ready, "5 and 6: only a ready call starts");
                     if started.approved && call.edited_by.is_none() {
                         let of_this = |pause: &&Pause| pause.call_digest == started.digest;
-                        let pause = approved.get(&started.call).and_then(|pauses| pauses.iter().rfind(of_this)).expect("3: a person approved this digest");
+                        let pause =
+                            approved.get(&started.call).and_then(|pauses| pauses.iter().rfind(of_this)).expect("3: a person approved this digest");
                         assert_eq!(Some(&pause.arguments), call.arguments.as_ref(), "3: what runs is what was shown");
                         let listed: Vec<_> = pause.opens.iter().map(ToString::to_string).collect();
                         assert!(started.held.iter().all(|line| listed.contains(line)), "3: nothing opened that was not listed");

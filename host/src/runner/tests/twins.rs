@@ -117,7 +117,14 @@ impl World {
     }
 
     pub fn with(turns: Value, grants: Grants, behaviour: impl Fn(&Attempt) -> BoxFuture<'static, AttemptOutcome> + Send + Sync + 'static) -> Self {
-        let tools = [("ask", Effects::Once), ("boom", Effects::Once), ("forever", Effects::Once), ("ok", Effects::Once), ("pick", Effects::Once), ("wait", Effects::Once)];
+        let tools = [
+            ("ask", Effects::Once),
+            ("boom", Effects::Once),
+            ("forever", Effects::Once),
+            ("ok", Effects::Once),
+            ("pick", Effects::Once),
+            ("wait", Effects::Once),
+        ];
         let plugins = Arc::new(TwinPlugins {
             tools: Mutex::new(tools.iter().map(|(name, effects)| tool(name, *effects)).collect()),
             behaviour: Box::new(behaviour),
@@ -206,5 +213,9 @@ pub fn pauses(state: &ChainState) -> Vec<Pause> {
 /// `tool status output` of each call, in order.
 pub fn calls(state: &ChainState) -> Vec<String> {
     let output = |result: &Option<ToolResult>| result.as_ref().map(ToolResult::for_model).unwrap_or_default();
-    state.calls.values().map(|call| format!("{} {} {}", call.tool.trim_start_matches("t__"), call.status, output(&call.result)).trim_end().to_owned()).collect()
+    state
+        .calls
+        .values()
+        .map(|call| format!("{} {} {}", call.tool.trim_start_matches("t__"), call.status, output(&call.result)).trim_end().to_owned())
+        .collect()
 }

@@ -1,3 +1,4 @@
-//! All tests from outside the library, in one binary: each is a module, so that the host is linked once.
+//! The one integration-test binary: what the house promises from outside.
 
+mod models;
 mod tidy;

@@ -1,4 +1,5 @@
-//! The one integration-test binary: what the house promises from outside.
+//! All tests from outside the library, in one binary: each is a module, so that the host is linked once.
 
+mod e2e;
 mod models;
 mod tidy;

@@ -111,7 +111,11 @@ fn outcome(done: std::thread::Result<Result<u8, Failure>>) -> u8 {
             failure.code
         }
         Err(_) => {
-            report::error("this is a bug in pausegate", &[], &["what the chain did until here is in the journal; `pausegate inspect CHAIN` shows it".to_owned()]);
+            report::error(
+                "this is a bug in pausegate",
+                &[],
+                &["what the chain did until here is in the journal; `pausegate inspect CHAIN` shows it".to_owned()],
+            );
             exit::INTERNAL
         }
     }

@@ -17,7 +17,9 @@ use crate::runner::{self, Prompt, Rest};
 
 /// Call one tool without a model; grants, rules and pauses hold as in a chain
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate call files__list '{\"path\": \"/build\"}'\n  echo '{\"path\": \"/build\"}' | pausegate call files__list - --json")]
+#[command(
+    after_help = "Examples:\n  pausegate call files__list '{\"path\": \"/build\"}'\n  echo '{\"path\": \"/build\"}' | pausegate call files__list - --json"
+)]
 pub struct Call {
     /// `<plugin>__<tool>`, as `pausegate tools` lists it
     tool: String,

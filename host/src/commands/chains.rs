@@ -37,7 +37,14 @@ impl Chains {
                     "" => row.status.to_string(),
                     detail => format!("{} ({})", row.status, escape::line(detail)),
                 };
-                vec![row.id.to_string(), age::age(row.updated_at, now), status, row.open_pauses.to_string(), row.calls.to_string(), escape::line(&row.title)]
+                vec![
+                    row.id.to_string(),
+                    age::age(row.updated_at, now),
+                    status,
+                    row.open_pauses.to_string(),
+                    row.calls.to_string(),
+                    escape::line(&row.title),
+                ]
             };
             table::print(&["CHAIN", "AGE", "STATUS", "PAUSES", "CALLS", "TITLE"], rows.iter().map(row).collect());
         }

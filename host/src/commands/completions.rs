@@ -9,7 +9,9 @@ use crate::report;
 
 /// Print a completion script for a shell
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate completions bash > ~/.local/share/bash-completion/completions/pausegate\n  source <(pausegate completions zsh)")]
+#[command(
+    after_help = "Examples:\n  pausegate completions bash > ~/.local/share/bash-completion/completions/pausegate\n  source <(pausegate completions zsh)"
+)]
 pub struct Completions {
     shell: Shell,
 }

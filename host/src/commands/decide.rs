@@ -15,7 +15,9 @@ use crate::runner;
 
 /// Approve a call: exactly what its pause shows, once
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate approve pa_01k…\n  pausegate approve pa_01k --digest sha256:…   # only if it is still what was looked at")]
+#[command(
+    after_help = "Examples:\n  pausegate approve pa_01k…\n  pausegate approve pa_01k --digest sha256:…   # only if it is still what was looked at"
+)]
 pub struct Approve {
     #[command(flatten)]
     common: Common,
@@ -34,7 +36,9 @@ pub struct Deny {
 
 /// Approve a call with other arguments
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate edit pa_01k… --arguments '{\"path\": \"/build/b.tmp\"}'\n  jq .arguments call.json | pausegate edit pa_01k… --arguments -")]
+#[command(
+    after_help = "Examples:\n  pausegate edit pa_01k… --arguments '{\"path\": \"/build/b.tmp\"}'\n  jq .arguments call.json | pausegate edit pa_01k… --arguments -"
+)]
 pub struct Edit {
     #[command(flatten)]
     common: Common,
@@ -45,7 +49,9 @@ pub struct Edit {
 
 /// Answer a question, or give a result in the tool's place
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate respond pa_01k… --choice staging\n  pausegate respond pa_01k… --text 'Friday at noon'\n  pausegate respond pa_01k… --value '{\"amount\": 12, \"currency\": \"EUR\"}'")]
+#[command(
+    after_help = "Examples:\n  pausegate respond pa_01k… --choice staging\n  pausegate respond pa_01k… --text 'Friday at noon'\n  pausegate respond pa_01k… --value '{\"amount\": 12, \"currency\": \"EUR\"}'"
+)]
 #[command(group = clap::ArgGroup::new("answer").required(true))]
 pub struct Respond {
     #[command(flatten)]
@@ -122,13 +128,13 @@ impl Common {
             Ok(host.decide(&PauseId(self.pause.clone()), &identity::os_user(), &decision).await)
         })?;
         match decided {
-            Ok(done) => self.tell(&done, &decision),
+            Ok(done) => self.tell(&done),
             Err(error) => return Err(error.into()),
         }
         Ok(exit::COMPLETED)
     }
 
-    fn tell(&self, done: &runner::Decision, decision: &Decision) {
+    fn tell(&self, done: &runner::Decision) {
         let chain = &done.chain;
         let pause = done.state.pauses.iter().find(|pause| pause.id.0.starts_with(&self.pause));
         let open: Vec<_> = done.state.open_pauses().map(|pause| &pause.id).collect();
@@ -145,16 +151,28 @@ impl Common {
         }
         let Some(pause) = pause else { return };
         match &done.before {
-            Some(before) => report::data(&format!("{} was already {} by {} at {}; nothing changed", pause.id, pause.status.as_str(), before.by, before.at)),
-            None => report::data(&format!("{} {}: {} {}", pause.status.as_str(), pause.id, escape::line(&pause.tool), escape::line(&shown_arguments(done, pause)))),
+            Some(before) => {
+                report::data(&format!("{} was already {} by {} at {}; nothing changed", pause.id, pause.status.as_str(), before.by, before.at))
+            }
+            None => report::data(&format!(
+                "{} {}: {} {}",
+                pause.status.as_str(),
+                pause.id,
+                escape::line(&pause.tool),
+                escape::line(&shown_arguments(done, pause))
+            )),
         }
         if done.state.status.is_terminal() {
             return report::note(&format!("chain {chain} is {}", done.state.status));
         }
-        if !open.is_empty() && decision.name() != "edit" {
-            report::note(&format!("chain {chain} still waits for {}", open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", ")));
-        } else if !open.is_empty() {
-            report::note(&format!("the edit needs another approver: {}", open.iter().map(|id| id.0.as_str()).collect::<Vec<_>>().join(", ")));
+        // An edit that this person may not approve alone has opened a pause for the others.
+        let anew = done.state.open_pauses().find(|open| open.call == pause.call);
+        if let Some(anew) = anew {
+            report::note(&format!("the rules for these arguments name other approvers: {} waits for them", anew.id));
+        }
+        let others: Vec<_> = open.iter().filter(|id| anew.is_none_or(|anew| anew.id != ***id)).map(|id| id.0.as_str()).collect();
+        if !others.is_empty() {
+            report::note(&format!("chain {chain} still waits for {}", others.join(", ")));
         }
         report::note(&format!("carry it on with\n  pausegate resume {chain}"));
     }

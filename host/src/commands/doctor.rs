@@ -60,8 +60,12 @@ impl Doctor {
             Check { name: "version", state: State::Fine, text: format!("pausegate {}, {}", env!("CARGO_PKG_VERSION"), identity::os_user()) },
             journal(&setup),
             match grants {
-                Ok(grants) if grants.file.as_os_str().is_empty() => note("grants", format!("`{}` is not there: no plugin holds anything", places.grants.display())),
-                Ok(grants) => fine("grants", format!("`{}`: {} plugins, {} rules", places.grants.display(), grants.plugins.len(), grants.rules.len())),
+                Ok(grants) if grants.file.as_os_str().is_empty() => {
+                    note("grants", format!("`{}` is not there: no plugin holds anything", places.grants.display()))
+                }
+                Ok(grants) => {
+                    fine("grants", format!("`{}`: {} plugins, {} rules", places.grants.display(), grants.plugins.len(), grants.rules.len()))
+                }
                 Err(failure) => wrong("grants", in_words(failure)),
             },
             cache(&places.cache),
@@ -78,7 +82,13 @@ impl Doctor {
             table::print(&["", "CHECK", ""], checks.iter().map(row).collect());
         }
         let failed = checks.iter().any(|check| check.state == State::Wrong);
-        Ok(if broken_grants { exit::CONFIG } else if failed { exit::FAILED } else { exit::COMPLETED })
+        Ok(if broken_grants {
+            exit::CONFIG
+        } else if failed {
+            exit::FAILED
+        } else {
+            exit::COMPLETED
+        })
     }
 }
 

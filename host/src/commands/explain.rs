@@ -33,7 +33,8 @@ impl Explain {
         let grants = setup.grants()?;
         let plugins = runtime::full(setup.plugins())?;
         let tool = plugins.catalog().into_iter().find(|tool| tool.name == self.tool);
-        let tool = tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
+        let tool =
+            tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
         let today = setup.clock.now().strftime("%Y-%m-%d").to_string();
         let explained = grants.explain(CallFacts {
             plugin: &tool.plugin,

@@ -65,11 +65,15 @@ impl From<JournalError> for Failure {
         };
         let failure = Self::of(code, &error);
         match &error {
-            JournalError::Unknown { what: "pause", .. } => failure.hint("`pausegate pending` lists open pauses"),
+            JournalError::Unknown { what: "pause", .. } | JournalError::Ambiguous { what: "pause", .. } => {
+                failure.hint("`pausegate pending` lists open pauses")
+            }
             JournalError::Unknown { .. } | JournalError::Ambiguous { .. } => failure.hint("`pausegate chains` lists chains"),
             JournalError::Held { chain, .. } => failure.hint(format!("`pausegate inspect {chain}` shows how far it has come")),
             JournalError::Moved { .. } | JournalError::Busy { .. } => failure.hint("try again"),
-            JournalError::Newer { .. } | JournalError::Unreadable { .. } => failure.hint("use the version of pausegate that wrote it, or a newer one"),
+            JournalError::Newer { .. } | JournalError::Unreadable { .. } => {
+                failure.hint("use the version of pausegate that wrote it, or a newer one")
+            }
             JournalError::Fenced { .. } | JournalError::Away { .. } => failure,
         }
     }
@@ -155,4 +159,3 @@ impl From<HostError> for Failure {
         }
     }
 }
-

@@ -15,7 +15,9 @@ use crate::state::ChainState;
 
 /// Show a chain: its turns, calls, results and pauses
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate inspect ch_01k…\n  pausegate inspect ch_01k --json | jq .events\n  pausegate inspect ch_01k --messages > history.json")]
+#[command(
+    after_help = "Examples:\n  pausegate inspect ch_01k…\n  pausegate inspect ch_01k --json | jq .events\n  pausegate inspect ch_01k --messages > history.json"
+)]
 pub struct Inspect {
     /// The chain; the start of its id is enough
     chain: String,

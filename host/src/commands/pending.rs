@@ -1,5 +1,7 @@
 //! `pending`: what waits for a person, in all chains.
 
+use std::collections::HashMap;
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -26,12 +28,14 @@ impl Pending {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let journal = Setup::read(flags)?.journal_to_read()?;
         let rows = runtime::small(async {
-            let mut rows = journal.pending().await?;
+            let mut rows = in_order(journal.pending().await?);
             if let Some(prefix) = &self.pause {
                 let (_, id) = journal.find_pause(prefix).await?;
                 rows.retain(|row| row.pause.id == id);
                 if rows.is_empty() {
-                    return Err(Failure::new(exit::CONFLICT, format!("{id} is not open any more")).hint("`pausegate inspect CHAIN` shows what was decided"));
+                    return Err(
+                        Failure::new(exit::CONFLICT, format!("{id} is not open any more")).hint("`pausegate inspect CHAIN` shows what was decided")
+                    );
                 }
             }
             Ok(rows)
@@ -48,6 +52,17 @@ impl Pending {
         }
         Ok(exit::COMPLETED)
     }
+}
+
+/// Oldest first; pauses of one turn stand together in the order the model asked, whichever of its calls was quicker.
+fn in_order(mut rows: Vec<PendingRow>) -> Vec<PendingRow> {
+    let mut oldest = HashMap::new();
+    for row in &rows {
+        let first = oldest.entry(row.chain.clone()).or_insert(row.pause.opened_at);
+        *first = row.pause.opened_at.min(*first);
+    }
+    rows.sort_by_key(|row| (oldest[&row.chain], row.chain.clone(), row.pause.call));
+    rows
 }
 
 fn list(rows: &[PendingRow], now: jiff::Timestamp) {

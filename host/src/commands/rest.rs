@@ -46,10 +46,9 @@ impl Driver {
                 _ => report::end_line(),
             }
             rest::show(&report, now);
-            report::note(&format!("chain {}", report.state.id));
         }
         match report.rest {
-            Rest::ModelAway(error) => Err(Failure::from(error).hint(format!("then carry the chain on with `pausegate resume {}`", report.state.id))),
+            Rest::ModelAway(error) => Err(error.into()),
             rest => Ok(code(&rest)),
         }
     }

@@ -15,7 +15,9 @@ use crate::runner;
 
 /// Carry a chain on: what ran is never run again, what was approved runs once
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate resume ch_01k…\n  pausegate resume ch_01k --max-turns 40\n  pausegate resume ch_01k --accept-plugin   # after a plugin's file changed")]
+#[command(
+    after_help = "Examples:\n  pausegate resume ch_01k…\n  pausegate resume ch_01k --max-turns 40\n  pausegate resume ch_01k --accept-plugin   # after a plugin's file changed"
+)]
 pub struct Resume {
     /// The chain; the start of its id is enough
     chain: String,

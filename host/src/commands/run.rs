@@ -12,9 +12,10 @@ use super::setup::{Flags, Setup, argument_text};
 use super::{exit, identity, interrupt, runtime};
 use crate::chain::message::{Message, Role};
 use crate::chain::{ChainId, ChainStatus, Settings};
-use crate::journal::JournalError;
+use crate::journal::{Journal, JournalError};
+use crate::model::ModelError;
 use crate::report::live::Live;
-use crate::runner::{self, Host, HostError, Prompt};
+use crate::runner::{self, HostError, Prompt};
 
 /// Start a chain: ask the model, run the tools it asks for, until it asks for no more or a pause holds it
 #[derive(Args)]
@@ -65,16 +66,15 @@ impl Run {
             let live = Arc::new(Live::new(self.json));
             let interrupt = interrupt::on_signal()?;
             let answers = Answers::new(self.interactive, self.auto_approve);
-            let host = setup.host(live.clone(), self.record.as_deref()).await?;
             let by = identity::os_user();
             let mut prompt = Prompt { by: by.clone(), settings: setup.chain_settings(), messages, continues: None, call: None };
             if let Some(parent) = continues {
-                (prompt.settings, prompt.continues) = carried_on(&host, parent).await?;
+                (prompt.settings, prompt.continues) = carried_on(&*setup.journal_to_read()?, parent).await?;
             }
             self.apply(&mut prompt.settings)?;
-            // A name, script or key that does not open costs no chain.
-            let model = prompt.settings.model.as_deref().ok_or(crate::model::ModelError::NotChosen)?;
-            (host.models)(model)?;
+            // A name, script or key that does not open costs no chain, and no time for plugins.
+            setup.models(None)(prompt.settings.model.as_deref().ok_or(ModelError::NotChosen)?)?;
+            let host = setup.host(live.clone(), self.record.as_deref()).await?;
             let chain = host.start(prompt).await?;
             Driver { host, live, by, answers, interrupt }.drive(&chain, runner::Resume::default()).await
         })
@@ -129,12 +129,12 @@ impl Run {
 }
 
 /// Settings and id of the chain whose history goes on.
-async fn carried_on(host: &Host, parent: &str) -> Result<(Settings, Option<ChainId>), Failure> {
+async fn carried_on(journal: &dyn Journal, parent: &str) -> Result<(Settings, Option<ChainId>), Failure> {
     let id = match parent {
-        "" => host.journal.newest_chain().await?.ok_or(JournalError::Unknown { what: "chain", prefix: String::new() }),
-        prefix => host.journal.find_chain(prefix).await,
+        "" => journal.newest_chain().await?.ok_or(JournalError::Unknown { what: "chain", prefix: String::new() }),
+        prefix => journal.find_chain(prefix).await,
     }?;
-    let events = host.journal.events(&id, 0).await?;
+    let events = journal.events(&id, 0).await?;
     let state = crate::state::ChainState::fold(id.clone(), &events);
     match state.status {
         ChainStatus::Completed => Ok((state.settings, Some(id))),

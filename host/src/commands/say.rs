@@ -10,7 +10,6 @@ use super::rest::Driver;
 use super::setup::{Flags, Setup, argument_text};
 use super::{identity, interrupt, runtime};
 use crate::report::live::Live;
-use crate::report::note;
 use crate::runner::Said;
 
 /// Send a further message: into a chain that rests, or into a new one that carries a completed one on
@@ -42,13 +41,7 @@ impl Say {
             let chain = setup.journal_to_read()?.find_chain(&self.chain).await?;
             let host = setup.host(live.clone(), None).await?;
             let by = identity::os_user();
-            let report = match host.say(&chain, &by, &message, self.supersede, interrupt.clone()).await? {
-                Said::Same(report) => report,
-                Said::Linked(report) => {
-                    note(&format!("chain {} carries {chain} on", report.state.id));
-                    report
-                }
-            };
+            let (Said::Same(report) | Said::Linked(report)) = host.say(&chain, &by, &message, self.supersede, interrupt.clone()).await?;
             Driver { host, live, by, answers: Answers::Later, interrupt }.go_on(report).await
         })
     }

@@ -122,7 +122,7 @@ impl Setup {
         for failure in plugins.failures() {
             report::note(&load::failure(&failure));
         }
-        Ok(Host { plugins, grants, observer, models: models(record), ..self.bare()? })
+        Ok(Host { plugins, grants, observer, models: self.models(record), ..self.bare()? })
     }
 
     /// For commands that decide: no plugin is loaded, no model can be asked.
@@ -130,12 +130,24 @@ impl Setup {
         Ok(Host { grants: Arc::new(self.grants()?), ..self.bare()? })
     }
 
+    /// Opens models by name, with keys and addresses from the environment; recorded into a file where one is given.
+    pub fn models(&self, record: Option<&Path>) -> Arc<OpenModel> {
+        let record = record.map(Path::to_owned);
+        Arc::new(move |name| {
+            let model = model::open(name, &|variable| std::env::var(variable).ok())?;
+            Ok(match &record {
+                Some(path) => model::record(model, path),
+                None => model,
+            })
+        })
+    }
+
     fn bare(&self) -> Result<Host, Failure> {
         Ok(Host {
             journal: self.journal()?,
             plugins: Arc::new(Nothing),
             grants: Arc::default(),
-            models: models(None),
+            models: self.models(None),
             clock: self.clock.clone(),
             schemas: Arc::default(),
             observer: Arc::new(Silent),
@@ -156,17 +168,6 @@ impl Setup {
         let sections = grants.plugins.values().map(|section| section.limits.memory_bytes);
         Ok(sections.chain([grants.default_limits.memory_bytes]).max().unwrap_or_default())
     }
-}
-
-fn models(record: Option<&Path>) -> Arc<OpenModel> {
-    let record = record.map(Path::to_owned);
-    Arc::new(move |name| {
-        let model = model::open(name, &|variable| std::env::var(variable).ok())?;
-        Ok(match &record {
-            Some(path) => model::record(model, path),
-            None => model,
-        })
-    })
 }
 
 /// An argument, or standard input where it is `-`.

@@ -42,7 +42,12 @@ impl Trust {
         }
         report::data(&format!("plugin `{}` offers", self.plugin));
         for tool in &tools {
-            report::data(&format!("  {} ({}): {}", escape::line(&tool.name), tool.effects, escape::line(tool.description.lines().next().unwrap_or_default())));
+            report::data(&format!(
+                "  {} ({}): {}",
+                escape::line(&tool.name),
+                tool.effects,
+                escape::line(tool.description.lines().next().unwrap_or_default())
+            ));
         }
         if !wants.is_empty() {
             report::data("in its own words it would like; nothing of it is granted by this");
@@ -51,7 +56,7 @@ impl Trust {
         let file = trusted.file.display();
         report::data(&match (&trusted.old, trusted.changed()) {
             (_, false) => format!("`{file}` held for these bytes before: {digest}"),
-            (Some(old), true) => format!("`{file}` held for {}\nnow it holds for {digest}", escape::line(old)),
+            (Some(old), true) => format!("`{file}` held for `{}`\nnow it holds for {digest}", escape::line(old)),
             (None, true) => format!("`{file}` now holds for {digest}"),
         });
         Ok(exit::COMPLETED)
@@ -61,7 +66,9 @@ impl Trust {
         let dir = setup.settings.places.plugins.display();
         match failures.iter().find(|failure| failure.name == self.plugin) {
             Some(failure) => Failure::data(format!("plugin `{}` cannot be loaded", self.plugin)).because(&failure.reason),
-            None => Failure::new(exit::UNKNOWN, format!("there is no `{}.wasm` in `{dir}`", self.plugin)).hint("`pausegate plugins` lists what is there"),
+            None => {
+                Failure::new(exit::UNKNOWN, format!("there is no `{}.wasm` in `{dir}`", self.plugin)).hint("`pausegate plugins` lists what is there")
+            }
         }
     }
 }

@@ -54,7 +54,8 @@ fn call(call: &Call) {
     let arguments = call.arguments.as_ref().map(canonical).unwrap_or_else(|| call.text.clone());
     data(&format!("{} {} {}", bold("call"), escape::line(&call.tool), escape::line(&arguments)));
     let edited = call.edited_by.as_ref().map(|by| format!(", arguments edited by {by}")).unwrap_or_default();
-    data(&format!("  {}, {} attempts, call {}{edited}", call.status, call.attempts, escape::line(&call.id)));
+    let attempts = if call.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", call.attempts) };
+    data(&format!("  {}, {attempts}, call {}{edited}", call.status, escape::line(&call.id)));
     if let Some(result) = &call.result {
         data(&format!("  {}", outcome(result)));
     }
@@ -64,12 +65,13 @@ fn call(call: &Call) {
 }
 
 fn ending(state: &ChainState, now: Timestamp) {
-    for decided in state.pauses.iter().filter_map(|pause| pause.decided.as_ref().map(|decided| (pause, decided))) {
-        let (pause, by) = decided;
+    let mut decided: Vec<_> = state.pauses.iter().filter_map(|pause| Some((pause, pause.decided.as_ref()?))).collect();
+    decided.sort_by_key(|(_, by)| by.at);
+    for (pause, by) in decided {
         let note = by.decision.note().map(|note| format!(": {}", escape::line(note))).unwrap_or_default();
         data(&format!("{} {} by {} at {}{note}", pause.id, pause.status.as_str(), by.by, by.at));
     }
-    for open in state.open_pauses() {
+    for open in pause::in_order(state) {
         data(&pause::full(open, &state.id, now));
     }
     if let Some(why) = &state.blocked {

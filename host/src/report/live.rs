@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::{escape, note};
+use super::{bold, escape, note};
 use crate::call::{CallKey, ToolResult};
 use crate::capability::Refusal;
 use crate::chain::ChainId;
@@ -57,6 +57,8 @@ impl Live {
 
     fn tell(&self, state: &ChainState, event: &Event) {
         match event {
+            Event::ChainStarted { continues: Some(parent), .. } => note(&format!("{} {} carries {parent} on", bold("chain"), state.id)),
+            Event::ChainStarted { .. } => note(&format!("{} {}", bold("chain"), state.id)),
             Event::TurnReceived { calls, .. } if !calls.is_empty() => super::end_line(),
             Event::CallsStarted { calls } => calls.iter().for_each(|started| self.started(&state.calls[&started.call])),
             Event::CallFinished { call, result, refusals, .. } => {
@@ -65,10 +67,14 @@ impl Live {
                 refusals.iter().for_each(|refusal| note(&Self::refusal(refusal)));
             }
             Event::AttemptPaused { call, .. } => drop(self.ended(state, *call)),
-            Event::CallRecovered { call, why } => note(&format!("{} will run again: {}", escape::line(&self.ended(state, *call).tool), escape::line(why))),
+            Event::CallRecovered { call, why } => {
+                note(&format!("{} will run again: {}", escape::line(&self.ended(state, *call).tool), escape::line(why)))
+            }
             Event::PauseClosed { pause, status, why, .. } => note(&format!("{pause} is {}: {}", status.as_str(), escape::line(why))),
             Event::PauseDecided { pause, by, decision, .. } => note(&format!("{pause}: {} by {by}", decision.name())),
-            Event::ApprovalLapsed { call, why } => note(&format!("an approval of {} lapsed: {}", escape::line(&state.calls[call].tool), escape::line(why))),
+            Event::ApprovalLapsed { call, why } => {
+                note(&format!("an approval of {} lapsed: {}", escape::line(&state.calls[call].tool), escape::line(why)))
+            }
             _ => {}
         }
     }

@@ -12,13 +12,17 @@ use super::{bold, escape};
 use crate::chain::ChainId;
 use crate::digest::canonical;
 use crate::pause::{Ask, Pause, PauseKind};
+use crate::state::ChainState;
 
 /// All that is needed to decide, and the commands to copy.
 pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
     let mut text = format!("{} {}\n", bold(&format!("pause {}", pause.id)), asks(&pause.ask));
     let mut field = |name: &str, value: &str| writeln!(text, "  {name:<10} {value}").expect("strings take all");
     field("chain", &chain.0);
-    field("call", &format!("{} of plugin {}, {}, call {}", escape::line(&pause.tool), escape::line(&pause.plugin), pause.effects, escape::line(&pause.call_id)));
+    field(
+        "call",
+        &format!("{} of plugin {}, {}, call {}", escape::line(&pause.tool), escape::line(&pause.plugin), pause.effects, escape::line(&pause.call_id)),
+    );
     field("kind", kind(pause.kind));
     text += &section("arguments", &pretty(&pause.arguments), "    ");
     let says = match pause.kind {
@@ -44,6 +48,13 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
         writeln!(text, "  {command}").expect("strings take all");
     }
     text
+}
+
+/// Open pauses in the order the model asked: parallel calls pause in any order.
+pub fn in_order(state: &ChainState) -> Vec<&Pause> {
+    let mut open: Vec<_> = state.open_pauses().collect();
+    open.sort_by_key(|pause| pause.call);
+    open
 }
 
 /// The commands that answer it, ready to copy. Nothing foreign stands in them.
@@ -136,7 +147,7 @@ fn openings(pause: &Pause) -> String {
 
 fn approvers(pause: &Pause) -> String {
     if pause.requirements.approvers.is_empty() {
-        return "anyone who can log in here".to_owned();
+        return "any user of this machine".to_owned();
     }
     let list = |names: &Vec<crate::chain::Actor>| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     escape::line(&pause.requirements.approvers.iter().map(list).collect::<Vec<_>>().join(", and "))

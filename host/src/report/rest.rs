@@ -13,9 +13,9 @@ use crate::runner::{Report, Rest};
 pub fn show(report: &Report, now: Timestamp) {
     let (id, state) = (&report.state.id, &report.state);
     match &report.rest {
-        Rest::Completed => {}
+        Rest::Completed => note(&format!("{} {id} is completed", bold("chain"))),
         Rest::Paused => {
-            for open in state.open_pauses() {
+            for open in pause::in_order(state) {
                 note(&pause::full(open, id, now));
             }
             note(&format!("{} {id} is paused; after deciding, carry it on with\n  pausegate resume {id}", bold("chain")));
@@ -24,7 +24,7 @@ pub fn show(report: &Report, now: Timestamp) {
         Rest::Rejected => note(&format!("{} {id} is rejected: a person stopped it{}", bold("chain"), stop_note(report))),
         Rest::Cancelled => note(&format!("{} {id} is cancelled{}", bold("chain"), stop_note(report))),
         Rest::Failed => note(&format!("{} {id} failed: {}", bold("chain"), escape::line(state.error.as_deref().unwrap_or("no reason is known")))),
-        Rest::ModelAway(_) => {}
+        Rest::ModelAway(_) => note(&format!("{} {id} waits for its model; carry it on with\n  pausegate resume {id}", bold("chain"))),
         Rest::Interrupted => note(&format!("{} {id} is interrupted; carry it on with\n  pausegate resume {id}", bold("chain"))),
     }
 }
@@ -33,11 +33,15 @@ pub fn show(report: &Report, now: Timestamp) {
 pub fn blocked(id: &ChainId, why: &Blocked) -> String {
     match why {
         Blocked::MaxTurns { limit } => {
-            format!("  the model was called {limit} times, the limit, and asks for more\n  pausegate resume {id} --max-turns {}", limit.saturating_mul(2))
+            let calls = if *limit == 1 { "once".to_owned() } else { format!("{limit} times") };
+            format!("  the model was called {calls}, the limit, and asks for more\n  pausegate resume {id} --max-turns {}", limit.saturating_mul(2))
         }
         Blocked::MissingPlugin { plugin, why } => {
             let why = why.as_deref().map(|why| format!(": {}", escape::line(why))).unwrap_or_default();
-            format!("  plugin `{0}` is not loaded{why}\n  put `{0}.wasm` back into the plugin directory, then\n  pausegate resume {id}", escape::line(plugin))
+            format!(
+                "  plugin `{0}` is not loaded{why}\n  put `{0}.wasm` back into the plugin directory, then\n  pausegate resume {id}",
+                escape::line(plugin)
+            )
         }
         Blocked::PluginChanged { plugin, pinned, found } => format!(
             "  the bytes of plugin `{0}` changed\n    the chain started with {pinned}\n    now loaded is          {found}\n  accept them (its approvals and answers lapse) with\n  pausegate resume {id} --accept-plugin",
@@ -61,7 +65,7 @@ pub fn blocked(id: &ChainId, why: &Blocked) -> String {
 /// The last line of `--json`.
 pub fn as_json(report: &Report, now: Timestamp) -> Value {
     let state = &report.state;
-    let pauses: Vec<_> = state.open_pauses().map(|open| pause::as_json(open, &state.id, now)).collect();
+    let pauses: Vec<_> = pause::in_order(state).into_iter().map(|open| pause::as_json(open, &state.id, now)).collect();
     let mut last = json!({
         "id": state.id,
         "status": status(report),

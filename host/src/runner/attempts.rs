@@ -52,6 +52,8 @@ impl Attempts {
         while let Some(more) = self.tasks.try_join_next() {
             ended.push(self.joined(more));
         }
+        // Pauses of one turn are asked in the order of its calls.
+        ended.sort_by_key(|(key, _)| *key);
         ended
     }
 

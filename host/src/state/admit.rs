@@ -6,12 +6,28 @@ use crate::capability::{Uses, Verdict};
 use crate::event::{Event, Readied, Requested, Stamped};
 use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
-/// Events for calls that were just received, in the order asked.
+/// Events for calls of `state` that wait to be admitted, in the order asked.
 pub fn admit(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> Vec<Event> {
+    admit_all(state, rules, calls.iter().map(|key| &state.calls[key]))
+}
+
+/// A turn and what becomes of its calls: one transaction. The calls need not be in `state` for that: a copy of it at
+/// every turn would make a chain's cost grow with its square.
+pub fn with_admission(state: &ChainState, rules: &Rules<'_>, received: Event) -> Vec<Event> {
+    let calls: Vec<Call> = match &received {
+        Event::TurnReceived { calls, .. } => calls.iter().map(|asked| Call::requested(asked, rules.now)).collect(),
+        _ => Vec::new(),
+    };
+    let mut events = vec![received];
+    events.extend(admit_all(state, rules, &calls));
+    events
+}
+
+fn admit_all<'a>(state: &ChainState, rules: &Rules<'_>, calls: impl IntoIterator<Item = &'a Call>) -> Vec<Event> {
     let mut readied = Vec::new();
     let mut events = Vec::new();
-    for key in calls {
-        match admit_one(state, rules, &state.calls[key]) {
+    for call in calls {
+        match admit_one(state, rules, call) {
             Admission::Ready(ready) => readied.push(ready),
             Admission::Event(event) => events.push(event),
         }
@@ -19,16 +35,6 @@ pub fn admit(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> Vec<Ev
     if !readied.is_empty() {
         events.push(Event::CallsReadied { calls: readied });
     }
-    events
-}
-
-/// A turn and what becomes of its calls: one transaction.
-pub fn with_admission(state: &ChainState, rules: &Rules<'_>, received: Event) -> Vec<Event> {
-    let calls = received.calls();
-    let mut events = vec![received];
-    let mut after = state.clone();
-    apply(&mut after, rules, &events);
-    events.extend(admit(&after, rules, &calls));
     events
 }
 
@@ -82,6 +88,11 @@ fn repeats(state: &ChainState, call: &Call) -> u32 {
         let invalid = other.result.as_ref().and_then(ToolResult::as_failure).is_some_and(|failure| kinds.contains(&failure.kind.as_str()));
         other.tool == call.tool && other.text == call.text && other.attempts == 0 && invalid
     };
+    // A sibling that is not there yet has no result either.
+    let sibling = call.key.ordinal.checked_sub(1).map(|ordinal| CallKey { ordinal, ..call.key });
+    if sibling.is_some_and(|sibling| !state.calls.contains_key(&sibling)) {
+        return 1;
+    }
     let before = state.calls.range(..call.key).rev().map(|(_, other)| other).take_while(same).count();
     u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
 }

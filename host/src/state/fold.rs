@@ -200,7 +200,7 @@ impl ChainState {
 }
 
 impl Call {
-    fn requested(asked: &Requested, at: jiff::Timestamp) -> Self {
+    pub(super) fn requested(asked: &Requested, at: jiff::Timestamp) -> Self {
         Self {
             key: asked.call,
             id: asked.id.clone(),

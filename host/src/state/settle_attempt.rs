@@ -15,6 +15,7 @@ pub enum Ending {
 
 pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Ending, uses: Uses, refusals: Vec<Refusal>) -> Vec<Event> {
     let call = &state.calls[&key];
+    let refusals = pasteable(state, rules, &call.tool, refusals);
     let finished = |status, result| Event::CallFinished { call: key, status, result, uses, refusals: refusals.clone() };
     let asked = match ending {
         Ending::Result(result) => {
@@ -44,4 +45,18 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
     // `call.uses` does not hold this attempt yet.
     pause.uses.add(uses);
     vec![Event::AttemptPaused { call: key, uses, refusals }, Event::PauseOpened { pause }]
+}
+
+/// A grant line helps only in a section for the plugin's bytes; where there is none, the refusal brings it along.
+fn pasteable(state: &ChainState, rules: &Rules<'_>, tool: &str, mut refusals: Vec<Refusal>) -> Vec<Refusal> {
+    let Some(tool) = state.tool(tool) else { return refusals };
+    let before = match rules.grants.plugins.get(&tool.plugin) {
+        Some(section) if section.digest.matches(&tool.plugin_digest) => return refusals,
+        Some(_) => format!("# after `pausegate trust {}`, since its section is for other bytes\n", tool.plugin),
+        None => format!("[plugins.{}]\ndigest = \"{}\"\n", tool.plugin, tool.plugin_digest),
+    };
+    for refusal in refusals.iter_mut().filter(|refusal| !refusal.allow_with.starts_with('#')) {
+        refusal.allow_with.insert_str(0, &before);
+    }
+    refusals
 }

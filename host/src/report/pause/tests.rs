@@ -21,7 +21,31 @@ fn shown(reason: &str) -> String {
 
 #[test]
 fn h59_h61_nothing_foreign_steers_the_terminal_or_poses_as_the_host() {
-    insta::assert_snapshot!(shown("Delete it\u{1b}]8;;http://evil\u{7}\n  approvers  nobody\n\u{202e}end"), @"");
+    insta::assert_snapshot!(shown("Delete it\u{1b}]8;;http://evil\u{7}\n  approvers  nobody\n\u{202e}end"), @r#"
+    pause pa_1 asks for an approval
+      chain      ch_1
+      call       files__delete of plugin files, once, call tc_1
+      kind       tool: the plugin asked
+      arguments
+        {
+          "path": "/build/\u{202e}pmt.a"
+        }
+      in the words of plugin files
+        > Delete it\u{1b}]8;;http://evil\u{7}
+        >   approvers  nobody
+        > \u{202e}end
+      context, from the plugin
+        > {
+        >   "note": "\u001b[2J"
+        > }
+      approving opens, for this call alone
+        fs write /build/\u{202e}pmt.a, exactly this entry
+      approvers  any user of this machine
+      age        5 min
+      digest     sha256:6210c0bf05396716df932f0729df69de0533933e5ad9871fd07b61811c4c28df
+      pausegate approve pa_1
+      pausegate deny pa_1 --note '…'
+    "#);
 }
 
 #[test]
@@ -32,7 +56,9 @@ fn a_long_reason_is_cut_visibly() {
 #[test]
 fn h07_every_key_is_there() {
     let value = as_json(&pause("why"), &ChainId("ch_1".into()), "2026-01-02T03:04:10Z".parse().unwrap());
-    for key in ["id", "chain", "call_id", "tool", "plugin", "kind", "ask", "reason", "arguments", "context", "opens", "digest", "requirements", "difference"] {
+    for key in
+        ["id", "chain", "call_id", "tool", "plugin", "kind", "ask", "reason", "arguments", "context", "opens", "digest", "requirements", "difference"]
+    {
         assert!(value.get(key).is_some(), "{key}");
     }
     assert_eq!(value["age_seconds"], 5);

@@ -15,7 +15,7 @@ use crate::chain::{Actor, ChainId, Settings};
 use crate::clock::Clock;
 use crate::digest::Digest;
 use crate::model::twin::Twin;
-use crate::model::{AskedCall, Model};
+use crate::model::Model;
 use crate::pause::{Ask, Decision, Pause, PauseId};
 use crate::plugin::{Asked, Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
 use crate::runner::{Host, HostError, Prompt, Report, Resume, Silent};

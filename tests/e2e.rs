@@ -1,0 +1,13 @@
+//! Whole transcripts of the `pausegate` command: command line, standard output, standard error, exit code.
+
+mod chains;
+mod decisions;
+mod environment;
+mod errors;
+mod main_job;
+mod output;
+mod questions;
+mod sandbox;
+mod signals;
+
+pub use environment::TestEnvironment;

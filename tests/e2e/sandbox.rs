@@ -1,0 +1,313 @@
+//! The operator's word against plugins and models that try around it, seen from the command line.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::TestEnvironment;
+
+/// With the probe, a script of one turn that calls its `tool`, and a last word.
+fn probing(grants: &str, calls: &[(&str, Value)]) -> TestEnvironment {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    env.grants(grants);
+    let calls: Vec<_> = calls
+        .iter()
+        .enumerate()
+        .map(|(n, (tool, arguments))| json!({"id": format!("c{n}"), "name": format!("probe__{tool}"), "arguments": arguments}))
+        .collect();
+    env.script(json!([{"tool_calls": calls}, {"text": "done"}]));
+    env
+}
+
+const BOUND: &str = r#"
+[plugins.probe]
+digest = "any"
+[[plugins.probe.fs]]
+path = "BUILD"
+mount = "/build"
+access = "read"
+[[plugins.probe.fs]]
+path = "BUILD"
+mount = "/build"
+access = "write"
+when = "approved"
+within = "args.path"
+"#;
+
+fn run(env: &TestEnvironment) -> Option<i32> {
+    env.pausegate(&["run", "go", "--model", "script:turns.json"]).code
+}
+
+/// The results of a chain's calls, as the model saw them.
+fn results(env: &TestEnvironment) -> Vec<String> {
+    let state = env.pausegate(&["inspect", &env.chains()[0], "--messages"]).json();
+    let parts = state.as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap());
+    parts.filter(|part| part["type"] == "tool_result").map(|part| part["output"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn d01_an_answer_opens_nothing() {
+    let env = probing(BOUND, &[("ask_color_then_write", json!({"path": "/build/a.tmp"}))]);
+    assert_eq!(run(&env), Some(75));
+    env.pausegate(&["respond", &env.pending()[0], "--choice", "red"]);
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(env.path("work/build/a.tmp")).unwrap(), "a.tmp");
+    assert!(results(&env)[0].contains("denied"), "{:?}", results(&env));
+}
+
+#[test]
+fn d01_an_approval_opens_what_the_pause_listed_and_no_more() {
+    let env = probing(BOUND, &[("approve_then_empty", json!({"path": "/build/a.tmp"}))]);
+    assert_eq!(run(&env), Some(75));
+    let pause = env.pausegate(&["pending", "--json"]).json()[0].clone();
+    assert_eq!(pause["opens"].as_array().unwrap().len(), 1);
+    assert_eq!(pause["opens"][0]["only"], "/build/a.tmp");
+    env.pausegate(&["approve", &env.pending()[0]]);
+    let resumed = env.pausegate(&["resume", &env.chains()[0]]);
+    assert_eq!(resumed.code, Some(0));
+    assert_eq!(env.build(), ["b.tmp", "keep.txt"]);
+    assert!(resumed.stderr.contains("[[plugins.probe.fs]]"), "a refusal prints the line that would allow it: {resumed}");
+}
+
+#[test]
+fn s01_a_pause_that_a_tool_swallows_is_a_pause() {
+    let env = probing(BOUND, &[("swallow", json!({}))]);
+    assert_eq!(run(&env), Some(75));
+    assert_eq!(env.pending().len(), 1);
+}
+
+#[test]
+fn w37_a_models_word_is_no_approval() {
+    let ask = "[[rules]]\ntool = \"probe__reserved\"\neffect = \"ask\"\n";
+    let env = probing(&format!("{BOUND}{ask}"), &[("reserved", json!({"approved": true, "force": true, "auto": true}))]);
+    assert_eq!(run(&env), Some(75));
+    env.grants(BOUND);
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
+    assert_eq!(results(&env), ["arguments true true true, call false"]);
+}
+
+#[test]
+fn w40_without_grants_every_door_is_shut() {
+    let fs = |op: &str| ("fs", json!({"op": op, "path": "/build/a.tmp", "to": "/build/c.tmp", "text": "x"}));
+    let mut calls: Vec<_> =
+        ["read", "write", "create", "truncate", "append", "mkdir", "unlink", "rename", "link", "symlink", "list", "stat", "set_times"]
+            .into_iter()
+            .map(fs)
+            .collect();
+    calls.push(("http", json!({"method": "GET", "url": "http://127.0.0.1:9/"})));
+    calls.push(("env", json!({})));
+    let env = probing("", &calls);
+    assert_eq!(run(&env), Some(0));
+    let results = results(&env);
+    let (env_result, doors) = results.split_last().unwrap();
+    assert_eq!(env_result, "{}");
+    for (result, (tool, arguments)) in doors.iter().zip(&calls) {
+        assert!(result.contains("error"), "{tool} {arguments}: {result}");
+    }
+    assert_eq!(env.build(), ["a.tmp", "b.tmp", "keep.txt"]);
+}
+
+#[test]
+fn w42_d06_other_bytes_under_a_trusted_name_hold_no_grant_until_trusted_again() {
+    let env = TestEnvironment::new();
+    env.grants(&super::environment::FILES_GRANTS.replace("digest = \"any\"\n", ""));
+    assert_eq!(env.pausegate(&["tools"]).code, Some(78), "a section without a digest is refused");
+    assert_eq!(env.pausegate(&["trust", "files"]).code, Some(0));
+    let list = ["call", "files__list", r#"{"path":"/build"}"#];
+    assert_eq!(env.pausegate(&list).code, Some(0));
+
+    // The same name, tools and schemas; a custom section makes other bytes of it.
+    let file = env.path("home/.local/share/pausegate/plugins/files.wasm");
+    let mut bytes = std::fs::read(&file).unwrap();
+    bytes.extend_from_slice(&[0, 5, 4, b'n', b'o', b't', b'e']);
+    std::fs::write(&file, bytes).unwrap();
+    assert_eq!(env.pausegate(&list).code, Some(1));
+    let plugins = env.pausegate(&["plugins", "--json"]).json();
+    let files = plugins.as_array().unwrap().iter().find(|plugin| plugin["name"] == "files").unwrap();
+    assert_eq!(files["trusted"], false, "{files}");
+    assert_eq!(env.pausegate(&["trust", "files"]).code, Some(0));
+    assert_eq!(env.pausegate(&list).code, Some(0));
+}
+
+#[test]
+fn w45_two_plugins_with_the_same_tool_names_keep_both() {
+    let env = TestEnvironment::new();
+    let plugins = env.path("home/.local/share/pausegate/plugins");
+    std::fs::copy(plugins.join("files.wasm"), plugins.join("again.wasm")).unwrap();
+    let tools = env.pausegate(&["tools", "--json"]).json();
+    let names: Vec<_> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    for name in ["again__list", "files__list", "again__delete", "files__delete"] {
+        assert_eq!(names.iter().filter(|known| **known == name).count(), 1, "{names:?}");
+    }
+}
+
+#[test]
+fn w49_one_section_grants_all_tools_of_a_component() {
+    let read = ("fs", json!({"op": "read", "path": "/build/a.tmp"}));
+    let env = probing(BOUND, &[read, ("fs_as_reader", json!({"op": "read", "path": "/build/b.tmp"}))]);
+    assert_eq!(run(&env), Some(0));
+    assert_eq!(results(&env), ["ok: a.tmp", "ok: b.tmp"]);
+}
+
+#[test]
+fn w57_six_pauses_in_a_row_are_six_questions_each_asked_once() {
+    let env = probing("", &[("pause", json!({"n": 6})), ("echo", json!({"text": "sibling"}))]);
+    assert_eq!(run(&env), Some(75));
+    let chain = env.chains()[0].clone();
+    for number in 1..=6 {
+        let pending = env.pausegate(&["pending", "--json"]).json();
+        assert_eq!((pending.as_array().unwrap().len(), &pending[0]["key"]), (1, &json!(format!("q{number}"))));
+        env.pausegate(&["respond", &env.pending()[0], "--text", &format!("a{number}")]);
+        assert_eq!(env.pausegate(&["resume", &chain]).code, Some(if number == 6 { 0 } else { 75 }));
+    }
+    assert_eq!(results(&env), [r#"{"answers":["a1","a2","a3","a4","a5","a6"],"counter":7}"#, "sibling"]);
+    let state = env.pausegate(&["inspect", &chain, "--json"]).json();
+    let attempts: Vec<_> = state["calls"].as_array().unwrap().iter().map(|call| call["attempts"].clone()).collect();
+    assert_eq!(attempts, [7, 1]);
+}
+
+#[test]
+fn s09_auto_approve_goes_through_the_same_rules() {
+    let others = "[[rules]]\ntool = \"probe__echo_once\"\neffect = \"ask\"\napprovers = [\"somebody-else\"]\n";
+    let own = "[[rules]]\ntool = \"probe__echo_once\"\neffect = \"ask\"\n";
+    let denied = "[[rules]]\ntool = \"probe__echo_once\"\neffect = \"deny\"\n";
+    for (rule, code, pending) in [(others, 75, 1), (own, 0, 0), (denied, 0, 0)] {
+        let env = probing(rule, &[("echo_once", json!({"text": "x"}))]);
+        let shown = env.pausegate(&["run", "go", "--model", "script:turns.json", "--auto-approve"]);
+        assert_eq!((shown.code, env.pending().len()), (Some(code), pending), "{shown}");
+    }
+}
+
+#[test]
+fn s06_of_many_processes_that_decide_at_once_one_wins_and_none_sees_the_database() {
+    let env = TestEnvironment::new();
+    env.script_of_the_main_job();
+    env.pausegate(&["run", "go", "--model", "script:turns.json"]);
+    let pause = env.pending()[0].clone();
+    let spawn = |n: usize| {
+        let decision: &[&str] = if n.is_multiple_of(2) { &["approve"] } else { &["deny", "--note", "no"] };
+        env.command().args(decision).arg(&pause).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let racing: Vec<_> = (0..16).map(spawn).collect();
+    let outputs: Vec<_> = racing.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    let codes: Vec<_> = outputs.iter().map(|output| output.status.code().unwrap()).collect();
+    // Those of the winner's mind decided the same; the others are told who won.
+    assert_eq!(codes.iter().filter(|code| **code == 0).count(), 8, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == 2).count(), 8, "{codes:?}");
+    for output in outputs.iter().filter(|output| output.status.code() == Some(2)) {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("already decided") && !stderr.contains("locked"), "{stderr}");
+    }
+}
+
+/// Starts a run, waits until a call of it has started, and sends it a signal. Returns its exit code, where it has one.
+fn signalled_mid_call(env: &TestEnvironment, signal: Signal) -> Option<i32> {
+    let mut command = env.command();
+    command.args(["run", "go", "--model", "script:turns.json", "--json"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    // Kept open: a closed pipe would be another way to end.
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let started = lines.any(|line| line.unwrap().contains("CallsStarted"));
+    assert!(started, "the call started");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn ctrl_c_in_the_middle_of_a_tool_leaves_a_chain_that_goes_on() {
+    let env = probing("", &[("sleep", json!({"ms": 1500}))]);
+    assert_eq!(signalled_mid_call(&env, Signal::INT), Some(130));
+    let chain = env.chains()[0].clone();
+    let state = env.pausegate(&["inspect", &chain, "--json"]).json();
+    assert_eq!(state["calls"][0]["status"], "ready");
+    assert_eq!(env.pausegate(&["resume", &chain]).code, Some(0));
+}
+
+#[test]
+fn h34_a_killed_call_that_could_have_no_effect_runs_again() {
+    let env = probing("", &[("sleep", json!({"ms": 1500}))]);
+    signalled_mid_call(&env, Signal::KILL);
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
+    let state = env.pausegate(&["inspect", &env.chains()[0], "--json"]).json();
+    assert_eq!((&state["status"], &state["calls"][0]["attempts"]), (&json!("completed"), &json!(2)));
+}
+
+#[test]
+fn a_killed_call_that_held_a_write_grant_is_never_run_again_by_itself() {
+    let writable = BOUND.replace("when = \"approved\"\nwithin = \"args.path\"\n", "");
+    let slow = ("append_then_sleep", json!({"path": "/build/log.txt", "line": "once", "ms": 60_000}));
+    let env = probing(&writable, &[slow, ("echo", json!({"text": "sibling"}))]);
+    let limits = writable.replace("digest = \"any\"\n", "digest = \"any\"\nlimits = { time = \"90s\" }\n");
+    env.grants(&limits);
+    signalled_mid_call(&env, Signal::KILL);
+    let chain = env.chains()[0].clone();
+    for _ in 0..2 {
+        let resumed = env.pausegate(&["resume", &chain]);
+        assert_eq!(resumed.code, Some(75), "{resumed}");
+        assert!(resumed.stderr.contains("probe__append_then_sleep"), "the facts are shown: {resumed}");
+    }
+    assert_eq!(env.pausegate(&["chains", "--json"]).json()[0]["status"], "blocked");
+    let said = env.pausegate(&["say", &chain, "hello?", "--supersede"]);
+    assert_ne!(said.code, Some(0), "{said}");
+    assert_eq!(env.pausegate(&["cancel", &chain]).code, Some(0));
+    assert!(results(&env)[0].contains("unknown-outcome"));
+    // The guest may have been killed before it wrote; it was never run twice.
+    let log = std::fs::read_to_string(env.path("work/build/log.txt")).unwrap_or_default();
+    assert!(log.lines().count() <= 1, "{log}");
+}
+
+#[test]
+fn a_second_resume_is_told_who_holds_the_chain() {
+    let env = probing("", &[("sleep", json!({"ms": 4000}))]);
+    let mut command = env.command();
+    command.args(["run", "go", "--model", "script:turns.json", "--json"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("CallsStarted")));
+    let chain = env.chains()[0].clone();
+    let second = env.pausegate(&["resume", &chain]);
+    assert_eq!(second.code, Some(2), "{second}");
+    assert!(second.stderr.contains(&format!("pid {}", child.id())), "{second}");
+    assert!(lines.last().unwrap().contains("completed"));
+    child.wait().unwrap();
+}
+
+/// Answers every request with `hello`, until the test ends.
+fn web_server() -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1/x", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            connection.read(&mut [0; 4096]).unwrap();
+            connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello").unwrap();
+        }
+    });
+    url
+}
+
+#[test]
+fn w26_the_line_that_a_refusal_prints_makes_the_call_pass_when_it_is_pasted() {
+    let env = TestEnvironment::new();
+    env.add_plugin("fetch");
+    let arguments = json!({"url": web_server()}).to_string();
+    let call = ["call", "fetch__get", arguments.as_str(), "--json"];
+    let refused = env.pausegate(&call);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    let line = refused.json()["refusals"][0]["allow_with"].as_str().unwrap().to_owned();
+    env.grants(&line);
+    let allowed = env.pausegate(&call);
+    assert_eq!(allowed.code, Some(0), "{line}\n{allowed}");
+    assert!(allowed.stdout.contains("hello"));
+
+    // The same for a file, below the section that is there now.
+    let files = ["call", "files__write", r#"{"path":"/build/new.txt","content":"x"}"#, "--json"];
+    let refused = env.pausegate(&files);
+    let fs = refused.json()["refusals"][0]["allow_with"].as_str().unwrap().replace("./build", "BUILD");
+    env.grants(&format!("{line}\n{fs}"));
+    assert_eq!(env.pausegate(&files).code, Some(0), "{fs}");
+}

@@ -21,6 +21,7 @@ impl Aimock {
         let file = folder.path().join("fixtures.json");
         std::fs::write(&file, fixtures.to_string()).unwrap();
         let mut child = Command::new("node")
+            .arg("--no-warnings")
             .arg(program)
             .args(["--port", "0", "--strict", "--fixtures"])
             .arg(file)

@@ -204,7 +204,7 @@ async fn what_a_provider_cannot_answer_is_an_error_that_says_why() {
         {"match": {"userMessage": "wrong"}, "response": error(400, "invalid_request_error")},
         {"match": {"userMessage": "locked"}, "response": error(401, "authentication_error")},
         {"match": {"userMessage": "garbage"}, "response": {"content": "x"}, "chaos": {"malformedRate": 1}},
-        {"match": {"userMessage": "cut"}, "response": {"content": "This is cut off. ".repeat(20)}, "truncateAfterChunks": 12, "latency": 30},
+        {"match": {"userMessage": "cut"}, "response": {"content": "This is cut off. ".repeat(40)}, "truncateAfterChunks": 20, "latency": 30},
     ]}));
     for provider in PROVIDERS {
         let model = open(&server, *provider);

@@ -17,7 +17,7 @@ pub fn patience() -> Patience {
     Patience {
         delay_base: Duration::from_millis(1),
         delay_max: Duration::from_millis(5),
-        silence_max: Duration::from_millis(300),
+        silence_max: Duration::from_secs(60),
         ..Patience::default()
     }
 }
@@ -29,13 +29,17 @@ struct Outcome {
 }
 
 async fn ask(answers: Vec<Answer>) -> Outcome {
+    ask_with(patience(), answers).await
+}
+
+async fn ask_with(patience: Patience, answers: Vec<Answer>) -> Outcome {
     let server = Server::start(answers).await;
     let env = |variable: &str| match variable {
         "OPENAI_BASE_URL" => Some(server.address.clone()),
         "OPENAI_API_KEY" => Some(KEY.to_owned()),
         _ => None,
     };
-    let model = open_with("openai:gpt-x", &env, patience()).unwrap();
+    let model = open_with("openai:gpt-x", &env, patience).unwrap();
     let heard = Mutex::new(Vec::new());
     let history = [Entry { message: Message::text(Role::User, "hello"), verbatim: None }];
     let request = Request { calls_before: 0, system: None, history: &history, tools: &[] };
@@ -98,10 +102,10 @@ async fn a_stream_that_breaks_before_any_text_is_asked_for_again() {
 async fn silence_ends() {
     let mut silent = events(HALF);
     silent.push(Vec::new());
-    let outcome = ask(vec![silent]).await;
-    let error = outcome.said.unwrap_err();
+    let impatient = |ms| Patience { silence_max: Duration::from_millis(ms), ..patience() };
+    let error = ask_with(impatient(2000), vec![silent]).await.said.unwrap_err();
     assert!(error.starts_with("OpenAI sent an answer that cannot be read: the stream broke off: "), "{error}");
-    let error = refuse(vec![vec![Vec::new()]], 5).await;
+    let error = ask_with(impatient(200), vec![vec![Vec::new()]]).await.said.unwrap_err();
     assert!(error.starts_with("OpenAI did not answer after 5 attempts: ") && error.contains("timed out"), "{error}");
 }
 

@@ -125,6 +125,10 @@ impl Reading for Answer {
 
     fn reply(&mut self) -> Result<Reply, Fault> {
         let finish = self.finish.as_deref().unwrap_or("none");
+        // The model stumbled over a call; the next try is another answer.
+        if finish == "MALFORMED_FUNCTION_CALL" && self.calls.is_empty() {
+            return Err(Fault::Broken("the model wrote a call that Gemini could not read".into()));
+        }
         if self.text.is_empty() && self.calls.is_empty() && finish != "STOP" {
             return Err(Fault::Garbled(format!("an empty answer (finish reason `{finish}`)")));
         }
@@ -274,8 +278,9 @@ mod tests {
         );
         assert_eq!(
             check(json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]})),
-            r#"Garbled("an empty answer (finish reason `MALFORMED_FUNCTION_CALL`)")"#
+            r#"Broken("the model wrote a call that Gemini could not read")"#
         );
+        assert_eq!(check(json!({"candidates": [{"finishReason": "SAFETY"}]})), r#"Garbled("an empty answer (finish reason `SAFETY`)")"#);
         assert_eq!(check(json!({"candidates": [{"content": {"parts": [{"text": "half"}]}}]})), "open");
         assert_eq!(
             check(json!({"error": {"code": 503, "message": "busy", "status": "UNAVAILABLE"}})),

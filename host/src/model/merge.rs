@@ -7,6 +7,8 @@ pub fn merge(whole: &mut Map<String, Value>, delta: Map<String, Value>) {
     for (key, piece) in delta {
         match whole.get_mut(&key) {
             Some(value) => merge_value(&key, value, piece),
+            // Servers say what is not there; some refuse to hear it.
+            None if piece.is_null() => {}
             None => {
                 whole.insert(key, piece);
             }

@@ -28,8 +28,10 @@ impl Wire for Responses {
             "input": input,
             "stream": true,
             "store": false,
-            "include": ["reasoning.encrypted_content"],
         });
+        if reasons(&self.model) {
+            body["include"] = json!(["reasoning.encrypted_content"]);
+        }
         if let Some(system) = history::system(request) {
             body["instructions"] = system.into();
         }
@@ -42,6 +44,11 @@ impl Wire for Responses {
     fn reading(&self) -> Box<dyn Reading> {
         Box::new(stream::Answer::default())
     }
+}
+
+/// Models that do not reason refuse to be asked for encrypted reasoning.
+fn reasons(model: &str) -> bool {
+    !["gpt-3", "gpt-4", "chatgpt-"].iter().any(|family| model.contains(family))
 }
 
 /// Not strict: that mode takes only schemas in which every property is required.
@@ -132,6 +139,12 @@ mod tests {
                 }],
             })
         );
+    }
+
+    #[test]
+    fn reasoning_is_asked_of_models_that_reason() {
+        let include = |model: &str| Responses { model: model.into() }.body(&testing::request(&[])).get("include").is_some();
+        assert_eq!(["o3", "gpt-5", "gpt-4.1", "ft:gpt-4o:me"].map(include), [true, true, false, false]);
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Reading for Answer {
         }
         let mut message = std::mem::take(&mut self.message);
         message.insert("role".into(), "assistant".into());
-        message.entry("content").or_insert(Value::Null);
+        // Without calls, a message without content is refused.
+        message.entry("content").or_insert_with(|| if calls.is_empty() { "".into() } else { Value::Null });
         if !self.calls.is_empty() {
             let values = self.calls.drain(..).map(|call| Value::Object(call.value)).collect();
             message.insert("tool_calls".into(), Value::Array(values));
@@ -245,7 +246,8 @@ mod tests {
     #[test]
     fn an_answer_without_its_end_is_no_answer() {
         assert_eq!(answer(&[delta(json!({"content": "half"}))]).unwrap_err(), "open");
-        assert_eq!(answer(&[end("stop")]).unwrap().text, "");
+        let empty = answer(&[delta(json!({"content": null, "function_call": null})), end("stop")]).unwrap();
+        assert_eq!(empty.verbatim.unwrap().message, json!({"role": "assistant", "content": ""}));
         assert_eq!(answer(&[end("length"), Value::Null]).unwrap_err(), r#"Garbled("an empty answer (finish reason `length`)")"#);
         assert_eq!(answer(&[Value::Null]).unwrap_err(), r#"Garbled("an empty answer (finish reason `none`)")"#);
     }

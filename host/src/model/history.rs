@@ -40,7 +40,7 @@ pub fn blocks(message: &Message) -> impl Iterator<Item = Block<'_>> {
 
 fn block(part: &Part) -> Option<Block<'_>> {
     if let Some(text) = part.as_text() {
-        return (!text.is_empty()).then(|| Block::Text(Cow::Borrowed(text)));
+        return (!text.is_empty()).then_some(Block::Text(Cow::Borrowed(text)));
     }
     if let Some(call) = part.as_tool_call() {
         return Some(Block::Call(call));

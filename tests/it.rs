@@ -1,5 +1,7 @@
 //! All tests from outside the library, in one binary: each is a module, so that the host is linked once.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod e2e;
 mod models;
 mod tidy;

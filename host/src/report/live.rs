@@ -42,7 +42,8 @@ impl Live {
     /// Prints the answer, unless a person has just read it as it came.
     pub fn answer(&self, answer: &str) {
         let said = std::mem::take(&mut *lock(&self.said));
-        if !(self.streams && said == answer) && !answer.is_empty() {
+        let was_read = self.streams && said == answer;
+        if !was_read && !answer.is_empty() {
             super::piece(&escape::piece(answer));
             super::piece(if answer.ends_with('\n') { "" } else { "\n" });
         }

@@ -33,7 +33,7 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     let mut driver = Driver { attempts: Attempts::default(), model: None, interrupt };
     chain.record(|state, _| recheck::recover(state)).await?;
     chain.record(recheck::recheck).await?;
-    chain.record(|state, rules| admit_requested(state, rules)).await?;
+    chain.record(admit_requested).await?;
     let rest = driver.run(&mut chain).await?;
     Ok(Report { state: chain.state, rest })
 }

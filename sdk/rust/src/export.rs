@@ -27,6 +27,9 @@ macro_rules! export {
     (plugin: $plugin:ident $(,)?) => {
         #[cfg(target_family = "wasm")]
         $crate::bindings::export!($plugin with_types_in $crate::bindings);
+        // Built for the author's own machine, to be tested, nothing is exported, and nothing is unused.
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn($crate::Call) -> $crate::Outcome = <$plugin as $crate::Plugin>::attempt;
     };
     (tools: $tools:tt $(, wants: $wants:tt)? $(,)?) => {
         $crate::plugin! {

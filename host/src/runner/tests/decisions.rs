@@ -55,7 +55,7 @@ async fn s06_of_racing_deciders_one_wins_and_all_others_are_told() {
     let id = pauses(&state)[0].id.clone();
     let decide = |n: usize| {
         let (host, id) = (world.host.clone(), id.clone());
-        let decision = if n % 2 == 0 { json!({"decision": "approve"}) } else { json!({"decision": "deny"}) };
+        let decision = if n.is_multiple_of(2) { json!({"decision": "approve"}) } else { json!({"decision": "deny"}) };
         tokio::spawn(async move {
             let by = Actor(format!("os:p{n}@host"));
             host.decide(&id, &by, &crate::pause::Decision::read(&decision.to_string()).unwrap()).await

@@ -108,7 +108,9 @@ async fn what_a_killed_process_was_told_is_in_the_journal() {
         return append_until_killed(&journal).await;
     }
     let home = Home::new();
-    let told = home.until_killed("append::what_a_killed_process_was_told_is_in_the_journal", |line| line.strip_prefix("told ")?.parse().ok().filter(|seq| *seq >= 40));
+    let told = home.until_killed("append::what_a_killed_process_was_told_is_in_the_journal", |line| {
+        line.strip_prefix("told ")?.parse().ok().filter(|seq| *seq >= 40)
+    });
     let journal = home.open();
     let id = crate::chain::ChainId("ch_1".into());
     assert!(journal.head(&id).await.unwrap() >= told);

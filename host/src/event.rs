@@ -22,6 +22,7 @@ pub struct Stamped {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "payload")]
+#[expect(clippy::large_enum_variant, reason = "events are few at a time, and a box would stand in every match")]
 pub enum Event {
     ChainStarted {
         started_by: Actor,

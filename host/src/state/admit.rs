@@ -45,6 +45,7 @@ pub fn apply(state: &mut ChainState, rules: &Rules<'_>, events: &[Event]) {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "moved once, into the list that is returned")]
 enum Admission {
     Ready(Readied),
     Event(Event),

@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::pause::PauseKind;
 
 /// How an attempt ended, as the rules need it.
+#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub enum Ending {
     Result(ToolResult),
     Pause(Asked),

@@ -4,4 +4,5 @@
 
 mod e2e;
 mod models;
+mod readme;
 mod tidy;

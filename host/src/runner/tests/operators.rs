@@ -150,6 +150,18 @@ async fn h45_s04_a_missing_plugin_blocks_and_its_return_unblocks() {
 }
 
 #[tokio::test]
+async fn h80_h81_a_decision_waits_for_years_and_asks_for_nothing_of_who_resumes() {
+    let mut world = World::new(json!([turn(&["ask"]), say("done")]));
+    let state = world.run().await.state;
+    world.decide(&pauses(&state)[0].id, json!({"decision": "approve"})).await.unwrap();
+    // Another process, other defaults, ten years on: no expiry stands anywhere.
+    world = world.restarted(Grants::default());
+    world.host.clock = crate::clock::Clock::fixed("2036-11-29T12:00:00Z".parse().unwrap());
+    world.settings = crate::chain::Settings::default();
+    assert!(matches!(world.resume(&state.id).await.rest, Rest::Completed));
+}
+
+#[tokio::test]
 async fn h76_the_catalogue_is_pinned_with_the_chain() {
     let world = World::new(json!([turn(&["ask"]), turn(&["late"]), say("done")]));
     let state = world.run().await.state;

@@ -75,7 +75,7 @@ async fn h15_h21_a_partial_answer_keeps_the_rest_open() {
 }
 
 #[tokio::test]
-async fn s02_h04_h42_one_answer_answers_one_question() {
+async fn s02_h04_h08_h42_one_answer_answers_one_question() {
     let world = World::new(json!([turn(&["pick"]), say("done")]));
     let mut report = world.run().await;
     for (key, value) in [("first", "a"), ("second", "b")] {

@@ -4,5 +4,4 @@
 
 mod e2e;
 mod models;
-mod readme;
 mod tidy;

@@ -15,3 +15,8 @@ pub mod plugin;
 pub mod report;
 pub mod runner;
 pub mod state;
+
+/// Its example in Rust runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

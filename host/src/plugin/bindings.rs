@@ -8,4 +8,4 @@ wasmtime::component::bindgen!({
     exports: { default: async },
 });
 
-pub use pausegate::plugin::{log, progress, types};
+pub use self::pausegate::plugin::{log, progress, types};

@@ -6,6 +6,7 @@ use std::path::Path;
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
 
 use self::bindings::exports::pausegate::plugin::tools::{Call, Outcome};
 
@@ -26,6 +27,31 @@ pub struct Bare {
 struct State {
     table: ResourceTable,
     wasi: WasiCtx,
+    http: WasiHttpCtx,
+    requests: NoRequests,
+}
+
+/// The probe imports HTTP; `echo` makes no use of it.
+#[derive(Default)]
+struct NoRequests;
+
+type Sent = Result<(http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
+
+impl WasiHttpHooks for NoRequests {
+    fn send_request(
+        &mut self,
+        _request: http::Request<WasiBody>,
+        _options: Option<RequestOptions>,
+        _processed: Box<dyn Future<Output = Result<(), Error>> + Send>,
+    ) -> Box<dyn Future<Output = Sent> + Send> {
+        Box::new(async { Err(Error::HttpRequestDenied) })
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.requests, table: &mut self.table, ctx: &mut self.http }
+    }
 }
 
 impl WasiView for State {
@@ -40,8 +66,12 @@ impl Bare {
         let component = Component::from_file(&engine, file)?;
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        // `echo` uses nothing else.
-        linker.define_unknown_imports_as_traps(&component)?;
+        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        // `echo` uses neither.
+        for (interface, function) in [("log", "write"), ("progress", "report")] {
+            let mut instance = linker.instance(&format!("pausegate:plugin/{interface}@0.1.0"))?;
+            instance.func_new(function, |_, _, _, _| wasmtime::bail!("`echo` says nothing"))?;
+        }
         let pre = bindings::PluginPre::new(linker.instantiate_pre(&component)?)?;
         Ok(Self { engine, pre })
     }

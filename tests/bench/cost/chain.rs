@@ -77,7 +77,8 @@ fn tell(table: &mut Table, calls: usize, per_turn: usize, rounds: &[Round]) {
     let chain = of(|round| round.chain);
     let ratio = median_of(rounds, |round| round.chain.cpu.div_duration_f64(round.call.cpu + round.rows.cpu));
     let transactions = median_of(rounds, |round| round.transactions as f64) / calls as f64;
-    let beside = format!("call {} + bare rows {} cpu", short(of(|round| round.call).cpu), figures(of(|round| round.rows)));
+    let (call, rows) = (of(|round| round.call), of(|round| round.rows));
+    let beside = format!("call {} + bare rows {} cpu, {} wall", short(call.cpu), short(rows.cpu), short(call.wall + rows.wall));
     table.ratio(format!("a durable call, {per_turn} a turn, {calls} calls"), figures(chain), beside, ratio, 1.5);
     table.note("  transactions per call", format!("{transactions:.2}"));
     if per_turn == 10 {

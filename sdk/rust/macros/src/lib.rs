@@ -16,7 +16,7 @@ use proc_macro::TokenStream;
 /// - `effects` is `read-only`, `idempotent` or `once`; without it a tool is `once`, which is never run twice.
 /// - `name` is the tool's name where the function's does not do, `title` one for people.
 ///
-/// ```ignore
+/// ```text
 /// /// Looks up the weather.
 /// #[tool(effects = "read-only", name = "weather-now", title = "Weather")]
 /// fn weather(

@@ -1,6 +1,6 @@
 //! The journal in one SQLite file, shared by all processes of a machine.
 //!
-//! One thread writes ([`writer`]), a few connections read beside it, and a lock file per chain says who holds it.
+//! One connection writes ([`writer`]), a few connections read beside it, and a lock file per chain says who holds it.
 //! Reads create nothing and do not start the writer. Several processes may write: SQLite lets one at a time.
 
 use std::path::{Path, PathBuf};
@@ -87,11 +87,15 @@ impl SqliteJournal {
     }
 
     async fn orders(&self) -> Result<&mpsc::Sender<Order>, JournalError> {
+        self.writer().await.map(Writer::orders)
+    }
+
+    async fn writer(&self) -> Result<&Writer, JournalError> {
         let start = || async {
             let place = self.place.clone();
             blocking(&self.place, move || place.open().and_then(|connection| Writer::start(place, connection))).await
         };
-        self.writer.get_or_try_init(start).await.map(Writer::orders)
+        self.writer.get_or_try_init(start).await
     }
 
     /// Runs `query` off the async threads; `absent` where there is no journal yet.
@@ -121,9 +125,10 @@ impl Journal for SqliteJournal {
         let after = append.after;
         let entry = (!append.events.is_empty()).then(|| Box::new(Entry::of(&append)));
         async move {
-            match entry {
-                Some(entry) => self.order(|reply| Order::Append(entry, reply)).await,
-                None => Ok(after),
+            let Some(entry) = entry else { return Ok(after) };
+            match self.writer().await?.write_now(&entry) {
+                Some(outcome) => outcome,
+                None => self.order(|reply| Order::Append(entry, reply)).await,
             }
         }
         .boxed()

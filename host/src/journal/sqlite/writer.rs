@@ -1,10 +1,14 @@
-//! The one thread that writes: it takes what is queued into one transaction, so that a commit on a busy disk is shared.
+//! The one writer: a thread that takes what is queued into one transaction, so that a commit on a busy disk is shared.
 //!
-//! Each order stands in a savepoint of its own: one that is refused leaves the others alone. A failure of the store
-//! itself (a full disk, a lock held for too long) undoes the whole transaction, and everyone in it is told; the thread
-//! goes on with the next.
+//! Each of several orders stands in a savepoint of its own: one that is refused leaves the others alone. A failure of
+//! the store itself (a full disk, a lock held for too long) undoes the whole transaction, and everyone in it is told;
+//! the thread goes on with the next.
+//!
+//! What is no promise does not wait for the disk: where nobody else writes, it is written where it is appended.
 
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -42,19 +46,33 @@ pub enum Order {
 pub struct Writer {
     orders: Option<mpsc::Sender<Order>>,
     thread: Option<JoinHandle<()>>,
+    store: Arc<Mutex<Store>>,
 }
 
 impl Writer {
     pub fn start(place: Place, connection: Connection) -> Result<Self, JournalError> {
         let (orders, queue) = mpsc::channel(QUEUE_MAX);
         let path = place.path.clone();
-        let run = move || Thread { place, connection, synchronous: None }.run(queue);
+        let store = Arc::new(Mutex::new(Store { place, connection, synchronous: None }));
+        let run = {
+            let store = store.clone();
+            move || run(&store, queue)
+        };
         let thread = std::thread::Builder::new().name("journal".into()).spawn(run).map_err(|error| fault::io(&path, &error))?;
-        Ok(Self { orders: Some(orders), thread: Some(thread) })
+        Ok(Self { orders: Some(orders), thread: Some(thread), store })
     }
 
     pub fn orders(&self) -> &mpsc::Sender<Order> {
         self.orders.as_ref().expect("open until dropped")
+    }
+
+    /// Writes in this thread what waits for nothing: to wake the writer and be woken by it takes longer. `None` where
+    /// someone else writes, or the entry is a promise, which waits for the disk.
+    pub fn write_now(&self, entry: &Entry) -> Option<Result<Seq, JournalError>> {
+        if entry.is_promise {
+            return None;
+        }
+        self.store.try_lock().ok()?.write_now(entry)
     }
 }
 
@@ -67,24 +85,43 @@ impl Drop for Writer {
     }
 }
 
-struct Thread {
+fn run(store: &Mutex<Store>, mut queue: mpsc::Receiver<Order>) {
+    while let Some(first) = queue.blocking_recv() {
+        let mut store = store.lock().expect("no panic under this lock");
+        let mut bytes = first.bytes();
+        let mut batch = vec![first];
+        while batch.len() < BATCH_MAX && bytes < BATCH_BYTES_MAX {
+            let Ok(order) = queue.try_recv() else { break };
+            bytes += order.bytes();
+            batch.push(order);
+        }
+        store.write(batch);
+    }
+}
+
+struct Store {
     place: Place,
     connection: Connection,
     /// As last set on the connection.
     synchronous: Option<&'static str>,
 }
 
-impl Thread {
-    fn run(mut self, mut queue: mpsc::Receiver<Order>) {
-        while let Some(first) = queue.blocking_recv() {
-            let mut bytes = first.bytes();
-            let mut batch = vec![first];
-            while batch.len() < BATCH_MAX && bytes < BATCH_BYTES_MAX {
-                let Ok(order) = queue.try_recv() else { break };
-                bytes += order.bytes();
-                batch.push(order);
+impl Store {
+    /// `None` where another process writes: this thread has others to serve while that takes.
+    fn write_now(&mut self, entry: &Entry) -> Option<Result<Seq, JournalError>> {
+        let written = self.synchronize("NORMAL").and_then(|()| {
+            self.connection.busy_timeout(Duration::ZERO)?;
+            let begun = self.run_cached("BEGIN IMMEDIATE");
+            self.connection.busy_timeout(self.place.wait)?;
+            begun.and_then(|()| self.alone(|connection| entry.write(connection)))
+        });
+        match written {
+            Err(error) if fault::is_busy(&error) && self.connection.is_autocommit() => None,
+            Err(error) => {
+                self.roll_back();
+                Some(Err(fault::sqlite(&self.place.path, &error)))
             }
-            self.write(batch);
+            Ok(outcome) => Some(outcome),
         }
     }
 
@@ -93,9 +130,7 @@ impl Thread {
         match self.transaction(&batch) {
             Ok(outcomes) => batch.into_iter().zip(outcomes).for_each(|(order, outcome)| order.answer(outcome)),
             Err(error) => {
-                if !self.connection.is_autocommit() {
-                    let _ = self.connection.execute_batch("ROLLBACK");
-                }
+                self.roll_back();
                 let path = &self.place.path;
                 for order in batch {
                     order.answer(Err(fault::sqlite(path, &error)));
@@ -107,9 +142,27 @@ impl Thread {
     fn transaction(&mut self, batch: &[Order]) -> rusqlite::Result<Vec<Result<u64, JournalError>>> {
         self.synchronize(if batch.iter().any(Order::is_promise) { "FULL" } else { "NORMAL" })?;
         self.begin()?;
+        if let [order] = batch {
+            return Ok(vec![self.alone(|connection| order.write(connection))?]);
+        }
         let outcomes = batch.iter().map(|order| self.one(order)).collect::<Result<_, _>>()?;
         self.run_cached("COMMIT")?;
         Ok(outcomes)
+    }
+
+    /// No savepoint, which would keep a copy of every page it touches: undoing it undoes nothing of others.
+    fn alone(&self, write: impl FnOnce(&Connection) -> Result<u64, Refused>) -> rusqlite::Result<Result<u64, JournalError>> {
+        let told = match write(&self.connection) {
+            Ok(number) => {
+                self.run_cached("COMMIT")?;
+                return Ok(Ok(number));
+            }
+            Err(Refused::Journal(error)) => error,
+            Err(Refused::Sqlite(error)) if fault::is_of_one_write(&error) => fault::sqlite(&self.place.path, &error),
+            Err(Refused::Sqlite(error)) => return Err(error),
+        };
+        self.run_cached("ROLLBACK")?;
+        Ok(Err(told))
     }
 
     fn one(&self, order: &Order) -> rusqlite::Result<Result<u64, JournalError>> {
@@ -149,6 +202,12 @@ impl Thread {
             self.synchronous = Some(level);
         }
         Ok(())
+    }
+
+    fn roll_back(&self) {
+        if !self.connection.is_autocommit() {
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
     }
 
     fn run_cached(&self, sql: &str) -> rusqlite::Result<()> {

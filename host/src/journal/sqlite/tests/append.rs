@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+
 use super::sample::{Chain, Home, approved, begun, finished, key, opened, said, turn};
 use crate::call::CallStatus;
 use crate::chain::Seq;
+use crate::event::Event;
 use crate::journal::sqlite::{SqliteJournal, read};
 use crate::journal::{Journal, JournalError};
 
@@ -92,14 +95,31 @@ async fn what_was_queued_is_written_when_the_journal_is_dropped() {
     let home = Home::new();
     let journal = home.open();
     let chain = Chain::started(&journal, "ch_1").await;
-    let events = chain.stamp(vec![said("a")]);
-    let mut state = chain.state.clone();
-    state.apply(&events[0]);
-    let append = crate::journal::Append { chain: &chain.id, after: 1, epoch: None, events: &events, state: &state };
-    // Polled once: it stands in the queue, and nobody waits for the answer.
-    assert!(futures_util::FutureExt::now_or_never(journal.append(append)).is_none());
+    // A promise waits for the disk: polled once, it stands in the queue, and nobody waits for the answer.
+    assert!(polled_once(&journal, &chain, Event::ChainCompleted).is_none());
     drop(journal);
     assert_eq!(home.open().head(&chain.id).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn what_is_no_promise_is_written_at_once_where_nobody_else_writes() {
+    let home = Home::new();
+    let journal = home.open();
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    assert!(matches!(polled_once(&journal, &chain, said("a")), Some(Ok(2))));
+    assert!(matches!(polled_once(&journal, &chain, said("late")), Some(Err(JournalError::Moved { head: 2, .. }))));
+    chain = Chain::started(&journal, "ch_2").await;
+    let other = home.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert!(polled_once(&journal, &chain, said("b")).is_none(), "it waits in the writer's thread, not here");
+    other.execute_batch("ROLLBACK").unwrap();
+    drop(journal);
+    assert_eq!(home.open().head(&chain.id).await.unwrap(), 2);
+}
+
+/// Appends the second event of `chain`; `None` where that takes more than one look.
+fn polled_once(journal: &SqliteJournal, chain: &Chain, event: Event) -> Option<Result<Seq, JournalError>> {
+    chain.clone().write(journal, vec![event]).now_or_never()
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use super::{HostError, Report, Rest};
 use crate::call::result::to_base64;
 use crate::call::{CallKey, CallStatus};
 use crate::chain::message::Part;
+use crate::digest::Digest;
 use crate::event::{Event, Origin, StopEnd};
 use crate::model::{Model, ModelError, Reply, Request};
 use crate::pause::PauseKind;
@@ -19,7 +20,7 @@ use crate::plugin::{AttemptOutcome, Ended};
 use crate::state::admit::{self, Asked};
 use crate::state::next::{Around, Next, next};
 use crate::state::settle_attempt::{Ending, settle};
-use crate::state::start::start;
+use crate::state::start::{Startable, start};
 use crate::state::stop::ended;
 use crate::state::{ChainState, Rules, recheck};
 
@@ -30,7 +31,9 @@ const LET_GO: Duration = Duration::from_secs(2);
 
 /// Drives a chain that this process holds until it rests.
 pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result<Report, HostError> {
-    let mut driver = Driver { attempts: Attempts::default(), model: None, interrupt };
+    let plugins = &chain.host.plugins;
+    let failures = plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
+    let mut driver = Driver { attempts: Attempts::default(), model: None, interrupt, loaded: plugins.loaded(), failures };
     chain.record(|state, _| recheck::recover(state)).await?;
     chain.record(recheck::recheck).await?;
     chain.record(admit_requested).await?;
@@ -49,30 +52,40 @@ struct Driver {
     /// Opened when it is first needed: a chain that only waits for people needs no key.
     model: Option<Arc<dyn Model>>,
     interrupt: CancellationToken,
+    /// Bytes loaded under each plugin name.
+    loaded: BTreeMap<String, Digest>,
+    /// Why a plugin is not loaded.
+    failures: BTreeMap<String, String>,
 }
 
 impl Driver {
     async fn run(&mut self, chain: &mut OpenChain) -> Result<Rest, HostError> {
-        let loaded = chain.host.plugins.loaded();
-        let failures: BTreeMap<_, _> = chain.host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
         loop {
             if self.interrupt.is_cancelled() {
                 return self.interrupted(chain).await;
             }
-            let attempts = &self.attempts;
-            let around = Around { loaded: &loaded, failures: &failures, running: &|key| attempts.is_running(key) };
-            let mut next = next(&chain.state, &around);
-            let parallel = chain.state.settings.parallel_calls.max(1) as usize;
-            if matches!(next, Next::StartCalls(_)) && self.attempts.len() >= parallel {
-                next = Next::Wait;
-            }
-            if let Some(rest) = self.step(chain, next, parallel).await? {
+            let next = self.next(&chain.state);
+            if let Some(rest) = self.step(chain, next).await? {
                 return Ok(rest);
             }
         }
     }
 
-    async fn step(&mut self, chain: &mut OpenChain, next: Next, parallel: usize) -> Result<Option<Rest>, HostError> {
+    /// What is next within the calls that may run side by side.
+    fn next(&self, state: &ChainState) -> Next {
+        let around = Around { loaded: &self.loaded, failures: &self.failures, running: &|key| self.attempts.is_running(key) };
+        let free = (state.settings.parallel_calls.max(1) as usize).saturating_sub(self.attempts.len());
+        match next(state, &around) {
+            Next::StartCalls(_) if free == 0 => Next::Wait,
+            Next::StartCalls(mut calls) => {
+                calls.truncate(free);
+                Next::StartCalls(calls)
+            }
+            next => next,
+        }
+    }
+
+    async fn step(&mut self, chain: &mut OpenChain, next: Next) -> Result<Option<Rest>, HostError> {
         if let Next::Block(blocked) = &next {
             if chain.state.blocked.as_ref() != Some(blocked) {
                 chain.record(|_, _| vec![Event::ChainBlocked { blocked: blocked.clone() }]).await?;
@@ -83,10 +96,7 @@ impl Driver {
             chain.record(|_, _| vec![Event::ChainUnblocked { why: "what it waited for is settled".to_owned() }]).await?;
         }
         match next {
-            Next::StartCalls(mut calls) => {
-                calls.truncate(parallel - self.attempts.len());
-                self.start(chain, &calls).await?;
-            }
+            Next::StartCalls(_) => self.record_and_start(chain, |_, _| Vec::new()).await?,
             Next::Wait => self.wait(chain).await?,
             Next::CallModel => return self.call_model(chain).await,
             Next::Pause => return Ok(Some(Rest::Paused)),
@@ -98,23 +108,26 @@ impl Driver {
         Ok(None)
     }
 
-    async fn start(&mut self, chain: &mut OpenChain, calls: &[CallKey]) -> Result<(), HostError> {
-        let startable = chain
-            .transact(|state, rules| {
-                // Someone may have written since: only what is still ready starts.
-                let ready: Vec<_> =
-                    calls.iter().copied().filter(|key| state.stop.is_none() && state.calls[key].status == CallStatus::Ready).collect();
-                let (mut events, startable) = start(state, rules, &ready);
-                if !startable.is_empty() {
-                    events.push(Event::CallsStarted { calls: startable.iter().map(|call| call.started.clone()).collect() });
-                }
-                Ok((events, startable))
-            })
-            .await?;
+    /// Appends events, and with them the start of what may start after them.
+    async fn record_and_start(&mut self, chain: &mut OpenChain, events: impl Fn(&ChainState, &Rules<'_>) -> Vec<Event>) -> Result<(), HostError> {
+        let decide = |state: &ChainState, rules: &Rules<'_>| Ok((events(state, rules), ()));
+        let ((), startable) = chain.transact_then(decide, |state, rules| self.started(state, rules)).await?;
         for call in startable {
             self.attempts.start(&chain.host, &chain.state, call);
         }
         Ok(())
+    }
+
+    fn started(&self, state: &ChainState, rules: &Rules<'_>) -> (Vec<Event>, Vec<Startable>) {
+        let Next::StartCalls(calls) = self.next(state) else { return Default::default() };
+        if state.blocked.is_some() || self.interrupt.is_cancelled() {
+            return Default::default();
+        }
+        let (mut events, startable) = start(state, rules, &calls);
+        if !startable.is_empty() {
+            events.push(Event::CallsStarted { calls: startable.iter().map(|call| call.started.clone()).collect() });
+        }
+        (events, startable)
     }
 
     /// Waits for a result, for somebody's decision, or for an interrupt.
@@ -128,19 +141,7 @@ impl Driver {
                 return Ok(());
             }
         };
-        self.store(chain, &ended).await
-    }
-
-    async fn store(&mut self, chain: &mut OpenChain, ended: &[(CallKey, AttemptOutcome)]) -> Result<(), HostError> {
-        chain
-            .record(|state, rules| {
-                let mut events = Vec::new();
-                for (key, outcome) in ended {
-                    events.extend(settle(state, rules, *key, ending(outcome), outcome.uses, outcome.refusals.clone()));
-                }
-                events
-            })
-            .await?;
+        self.record_and_start(chain, |state, rules| settled(state, rules, &ended)).await?;
         self.heed_stop(&chain.state);
         Ok(())
     }
@@ -163,7 +164,7 @@ impl Driver {
             // Interrupted, or someone wrote meanwhile: the next look says what to do.
             None => return Ok(None),
         };
-        chain.transact(|state, rules| Ok((received(state, rules, &reply), ()))).await?;
+        self.record_and_start(chain, |state, rules| received(state, rules, &reply)).await?;
         Ok(None)
     }
 
@@ -216,16 +217,21 @@ impl Driver {
         let ended = tokio::time::timeout(LET_GO, all).await.unwrap_or_default();
         let (cancelled, finished): (Vec<_>, Vec<_>) = ended.into_iter().partition(|(_, outcome)| was_cancelled(outcome));
         drop(cancelled);
-        self.store(chain, &finished).await?;
+        chain.record(|state, rules| settled(state, rules, &finished)).await?;
         chain.record(|state, _| recheck::recover(state)).await?;
         let nothing = |_: CallKey| false;
-        let loaded = chain.host.plugins.loaded();
-        let around = Around { loaded: &loaded, failures: &BTreeMap::new(), running: &nothing };
+        let around = Around { loaded: &self.loaded, failures: &self.failures, running: &nothing };
         if let Next::Block(blocked) = next(&chain.state, &around) {
             chain.record(|_, _| vec![Event::ChainBlocked { blocked: blocked.clone() }]).await?;
         }
         Ok(Rest::Interrupted)
     }
+}
+
+/// What ended attempts mean for their calls.
+fn settled(state: &ChainState, rules: &Rules<'_>, ended: &[(CallKey, AttemptOutcome)]) -> Vec<Event> {
+    let settle = |(key, outcome): &(CallKey, AttemptOutcome)| settle(state, rules, *key, ending(outcome), outcome.uses, outcome.refusals.clone());
+    ended.iter().flat_map(settle).collect()
 }
 
 /// The turn, and what becomes of its calls, in one transaction.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Host, HostError};
-use crate::chain::{ChainId, Epoch};
+use crate::chain::{ChainId, Epoch, Seq};
 use crate::event::{Event, Stamped};
 use crate::journal::{Append, Hold, JournalError};
 use crate::model::Entry;
@@ -42,20 +42,33 @@ impl OpenChain {
         self.hold.as_ref().map(|hold| hold.epoch)
     }
 
-    /// Appends what `rules` make of the state as it is; when someone wrote meanwhile, reads again and decides again.
-    pub async fn transact<T>(
+    /// Appends what `decide` makes of the state as it is; when someone wrote meanwhile, reads again and decides again.
+    pub async fn transact<T>(&mut self, decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>) -> Result<T, HostError> {
+        let (value, ()) = self.transact_then(decide, |_, _| (Vec::new(), ())).await?;
+        Ok(value)
+    }
+
+    /// The same with what `follow` makes of the state after that, in one transaction: a transaction costs more than
+    /// what stands in it.
+    pub async fn transact_then<T, U>(
         &mut self,
         mut decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>,
-    ) -> Result<T, HostError> {
+        mut follow: impl FnMut(&ChainState, &Rules<'_>) -> (Vec<Event>, U),
+    ) -> Result<(T, U), HostError> {
         for _ in 0..RACES_MAX {
-            let now = self.host.clock.now();
-            let (events, value) = {
+            let (now, epoch, after) = (self.host.clock.now(), self.epoch(), self.state.seq);
+            let mut stamped = Vec::new();
+            let (value, following) = {
                 let clock = self.host.clock.clone();
                 let rules = Rules { grants: &self.host.grants, now, id: &|prefix| clock.id(prefix), schemas: &self.host.schemas };
-                decide(&self.state, &rules)?
+                let (events, value) = decide(&self.state, &rules)?;
+                stamp(&mut self.state, now, epoch, events, &mut stamped);
+                let (events, following) = follow(&self.state, &rules);
+                stamp(&mut self.state, now, epoch, events, &mut stamped);
+                (value, following)
             };
-            match self.append(events, now).await {
-                Ok(()) => return Ok(value),
+            match self.append(after, epoch, &stamped).await {
+                Ok(()) => return Ok((value, following)),
                 Err(JournalError::Moved { .. }) => self.reload().await?,
                 Err(error) => {
                     // What could not be written did not happen.
@@ -77,21 +90,12 @@ impl OpenChain {
         self.transact(|state, _| Ok((events(state)?, ()))).await
     }
 
-    async fn append(&mut self, events: Vec<Event>, at: jiff::Timestamp) -> Result<(), JournalError> {
+    async fn append(&self, after: Seq, epoch: Option<Epoch>, events: &[Stamped]) -> Result<(), JournalError> {
         if events.is_empty() {
             return Ok(());
         }
-        let after = self.state.seq;
-        let epoch = self.epoch();
-        let mut stamped = Vec::with_capacity(events.len());
-        for (seq, event) in (after + 1..).zip(events) {
-            let event = Stamped { seq, at, epoch: epoch.unwrap_or_default(), event };
-            self.state.apply(&event);
-            stamped.push(event);
-        }
-        let append = Append { chain: &self.state.id, after, epoch, events: &stamped, state: &self.state };
-        self.host.journal.append(append).await?;
-        for event in &stamped {
+        self.host.journal.append(Append { chain: &self.state.id, after, epoch, events, state: &self.state }).await?;
+        for event in events {
             self.host.observer.event(&self.state, event);
         }
         Ok(())
@@ -134,6 +138,15 @@ impl OpenChain {
         self.history.extend(self.state.entries_of_turns(turns));
         self.history_turns = Some(self.state.turns.len());
         Ok(&self.history)
+    }
+}
+
+/// Gives `events` their places and folds them in.
+fn stamp(state: &mut ChainState, at: jiff::Timestamp, epoch: Option<Epoch>, events: Vec<Event>, stamped: &mut Vec<Stamped>) {
+    for event in events {
+        let event = Stamped { seq: state.seq + 1, at, epoch: epoch.unwrap_or_default(), event };
+        state.apply(&event);
+        stamped.push(event);
     }
 }
 

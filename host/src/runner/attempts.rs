@@ -1,6 +1,9 @@
 //! Tool calls that this process runs right now.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -15,13 +18,16 @@ use crate::state::start::Startable;
 pub struct Attempts {
     tasks: JoinSet<(CallKey, AttemptOutcome)>,
     running: HashMap<CallKey, Running>,
+    /// Of `running`, those that ended where they were started.
+    ended: Vec<(CallKey, AttemptOutcome)>,
 }
 
 struct Running {
     cancel: CancellationToken,
     /// Held an effectful grant.
     effectful: bool,
-    task: tokio::task::Id,
+    /// `None` where it ended before it needed one.
+    task: Option<tokio::task::Id>,
 }
 
 impl Attempts {
@@ -33,20 +39,38 @@ impl Attempts {
         self.running.contains_key(&key)
     }
 
-    pub fn start(&mut self, host: &Host, state: &ChainState, startable: Startable) {
+    /// Runs the attempt here until it first waits, and as a task of its own from there on: most calls never wait, and to
+    /// wake another thread for one costs more than the call. One that computes gives way at the engine's next tick.
+    pub async fn start(&mut self, host: &Host, state: &ChainState, startable: Startable) {
         let key = startable.started.call;
         let cancel = CancellationToken::new();
         let effectful = !startable.started.held.is_empty();
         let attempt = attempt(host, state, startable, cancel.clone());
         let plugins = host.plugins.clone();
-        let task = self.tasks.spawn(async move { (key, plugins.call(attempt).await) }).id();
+        let mut run = Box::pin(async move { (key, plugins.call(attempt).await) });
+        let task = match poll_fn(|cx| Poll::Ready(catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))))).await {
+            Ok(Poll::Pending) => Some(self.tasks.spawn(run).id()),
+            Ok(Poll::Ready(ended)) => {
+                self.ended.push(ended);
+                None
+            }
+            Err(_) => {
+                self.ended.push((key, host_failed()));
+                None
+            }
+        };
         self.running.insert(key, Running { cancel, effectful, task });
     }
 
     /// The next attempts that ended: waits for one, and takes along those that have ended by then.
     pub async fn ended(&mut self) -> Vec<(CallKey, AttemptOutcome)> {
-        let mut ended = Vec::new();
-        if let Some(first) = self.tasks.join_next().await {
+        let mut ended = std::mem::take(&mut self.ended);
+        for (key, _) in &ended {
+            self.running.remove(key);
+        }
+        if ended.is_empty()
+            && let Some(first) = self.tasks.join_next().await
+        {
             ended.push(self.joined(first));
         }
         while let Some(more) = self.tasks.try_join_next() {
@@ -60,12 +84,9 @@ impl Attempts {
     fn joined(&mut self, joined: Result<(CallKey, AttemptOutcome), tokio::task::JoinError>) -> (CallKey, AttemptOutcome) {
         let (key, outcome) = match joined {
             Ok(ended) => ended,
-            // A panic of ours inside the attempt: the call gets a result like any other.
             Err(error) => {
-                let key = self.running.iter().find(|(_, running)| running.task == error.id()).map(|(key, _)| *key);
-                let result = ToolResult::failure(kind::TRAPPED, "the host failed while it ran this call");
-                let outcome = AttemptOutcome { ended: Ended::Result(result), uses: Default::default(), refusals: Vec::new() };
-                (key.expect("a task is known until it is joined"), outcome)
+                let key = self.running.iter().find(|(_, running)| running.task == Some(error.id())).map(|(key, _)| *key);
+                (key.expect("a task is known until it is joined"), host_failed())
             }
         };
         self.running.remove(&key);
@@ -78,6 +99,12 @@ impl Attempts {
             running.cancel.cancel();
         }
     }
+}
+
+/// A panic of ours inside the attempt: the call gets a result like any other.
+fn host_failed() -> AttemptOutcome {
+    let result = ToolResult::failure(kind::TRAPPED, "the host failed while it ran this call");
+    AttemptOutcome { ended: Ended::Result(result), uses: Default::default(), refusals: Vec::new() }
 }
 
 fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: CancellationToken) -> Attempt {

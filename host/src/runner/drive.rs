@@ -113,7 +113,7 @@ impl Driver {
         let decide = |state: &ChainState, rules: &Rules<'_>| Ok((events(state, rules), ()));
         let ((), startable) = chain.transact_then(decide, |state, rules| self.started(state, rules)).await?;
         for call in startable {
-            self.attempts.start(&chain.host, &chain.state, call);
+            self.attempts.start(&chain.host, &chain.state, call).await;
         }
         Ok(())
     }

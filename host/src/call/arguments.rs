@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::digest::canonical;
+use crate::digest::canonical_value;
 
 /// Nesting of arrays and objects; deeper text is refused (DESIGN §2).
 pub const DEPTH_MAX: usize = 64;
@@ -40,7 +40,7 @@ pub fn read(text: &str) -> Result<Arguments, ArgumentsError> {
     // People see the arguments in the order that is hashed and handed over.
     value.sort_all_objects();
     match &value {
-        Value::Object(_) => Ok(Arguments { canonical: canonical(&value), value }),
+        Value::Object(_) => Ok(Arguments { canonical: canonical_value(&value), value }),
         Value::Array(_) => Err(ArgumentsError::NotAnObject("an array")),
         Value::String(_) => Err(ArgumentsError::NotAnObject("a string")),
         Value::Number(_) => Err(ArgumentsError::NotAnObject("a number")),

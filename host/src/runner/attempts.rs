@@ -122,7 +122,7 @@ fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: Cancel
         plugin: tool.plugin.clone(),
         tool: tool.tool.clone(),
         call_id: call.id.clone(),
-        arguments: call.arguments.as_ref().map(crate::digest::canonical).unwrap_or_default(),
+        arguments: call.arguments.as_ref().map(crate::digest::canonical_value).unwrap_or_default(),
         attempt: started.attempt,
         idempotency_key: call.idempotency_key(state),
         approved: started.approved,

@@ -135,8 +135,11 @@ impl ChainState {
         self.pauses.iter().find(|pause| &pause.id == id)
     }
 
+    /// In the order their calls were asked, whichever opened first; a call has at most one.
     pub fn open_pauses(&self) -> impl Iterator<Item = &Pause> {
-        self.pauses.iter().filter(|pause| pause.is_open())
+        let mut open: Vec<_> = self.pauses.iter().filter(|pause| pause.is_open()).collect();
+        open.sort_by_key(|pause| pause.call);
+        open.into_iter()
     }
 
     /// Calls of the last turn, in the order asked. No other call can be open: the model is not called while one is.

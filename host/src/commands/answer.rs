@@ -9,7 +9,7 @@ use crate::chain::Actor;
 use crate::pause::{Ask, Decision, Pause};
 use crate::report;
 use crate::report::escape;
-use crate::report::pause::{full, in_order};
+use crate::report::pause::full;
 use crate::runner::Host;
 use crate::state::ChainState;
 
@@ -39,7 +39,7 @@ impl Answers {
     /// Answers what it can; true where something was decided.
     pub async fn answer(self, host: &Host, by: &Actor, state: &ChainState, interrupt: &CancellationToken) -> Result<bool, Failure> {
         let mut decided = false;
-        for pause in in_order(state) {
+        for pause in state.open_pauses() {
             let decision = match self {
                 Self::Later => None,
                 Self::AutoApprove => auto_approve(pause, by),

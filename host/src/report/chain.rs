@@ -71,7 +71,7 @@ fn ending(state: &ChainState, now: Timestamp) {
         let note = by.decision.note().map(|note| format!(": {}", escape::line(note))).unwrap_or_default();
         data(&format!("{} {} by {} at {}{note}", pause.id, pause.status.as_str(), by.by, by.at));
     }
-    for open in pause::in_order(state) {
+    for open in state.open_pauses() {
         data(&pause::full(open, &state.id, now));
     }
     if let Some(why) = &state.blocked {

@@ -12,7 +12,6 @@ use super::{bold, escape};
 use crate::chain::ChainId;
 use crate::digest::canonical;
 use crate::pause::{Ask, Pause, PauseKind};
-use crate::state::ChainState;
 
 /// All that is needed to decide, and the commands to copy.
 pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
@@ -48,13 +47,6 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
         writeln!(text, "  {command}").expect("strings take all");
     }
     text
-}
-
-/// Open pauses in the order the model asked: parallel calls pause in any order.
-pub fn in_order(state: &ChainState) -> Vec<&Pause> {
-    let mut open: Vec<_> = state.open_pauses().collect();
-    open.sort_by_key(|pause| pause.call);
-    open
 }
 
 /// The commands that answer it, ready to copy. Nothing foreign stands in them.

@@ -15,7 +15,7 @@ pub fn show(report: &Report, now: Timestamp) {
     match &report.rest {
         Rest::Completed => note(&format!("{} {id} is completed", bold("chain"))),
         Rest::Paused => {
-            for open in pause::in_order(state) {
+            for open in state.open_pauses() {
                 note(&pause::full(open, id, now));
             }
             note(&format!("{} {id} is paused; after deciding, carry it on with\n  pausegate resume {id}", bold("chain")));
@@ -65,7 +65,7 @@ pub fn blocked(id: &ChainId, why: &Blocked) -> String {
 /// The last line of `--json`.
 pub fn as_json(report: &Report, now: Timestamp) -> Value {
     let state = &report.state;
-    let pauses: Vec<_> = pause::in_order(state).into_iter().map(|open| pause::as_json(open, &state.id, now)).collect();
+    let pauses: Vec<_> = state.open_pauses().map(|open| pause::as_json(open, &state.id, now)).collect();
     let mut last = json!({
         "id": state.id,
         "status": status(report),

@@ -95,7 +95,7 @@ async fn a_decision_that_does_not_fit_the_question_is_refused() {
 async fn d01_d02_a_response_opens_nothing_and_a_gates_answer_is_not_the_plugins() {
     let (world, state) = paused(json!([turn(&["pick", "ask"]), say("done")]), vec![rule("t__ask", Verdict::Ask)]).await;
     let open = pauses(&state);
-    assert_eq!(open.iter().map(|pause| pause.kind).collect::<Vec<_>>(), [PauseKind::Gate, PauseKind::Tool]);
+    assert_eq!(open.iter().map(|pause| pause.kind).collect::<Vec<_>>(), [PauseKind::Tool, PauseKind::Gate]);
     let text = open.iter().find(|pause| pause.kind == PauseKind::Tool).unwrap();
     let gate = open.iter().find(|pause| pause.kind == PauseKind::Gate).unwrap();
     world.decide(&text.id, json!({"decision": "respond", "value": "red"})).await.unwrap();

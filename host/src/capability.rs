@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::frozen::FrozenUse;
 use self::pattern::ArgumentPattern;
 use crate::chain::Actor;
 use crate::digest::Digest;
@@ -90,6 +91,7 @@ pub struct FsGrant {
     pub mount: String,
     pub access: Access,
     pub when: When,
+    pub on_missing: OnMissing,
     pub line: usize,
 }
 
@@ -101,6 +103,7 @@ pub struct HttpGrant {
     /// Admits private, loopback and link-local addresses.
     pub private: bool,
     pub when: When,
+    pub on_missing: OnMissing,
     pub line: usize,
 }
 
@@ -119,6 +122,15 @@ pub enum Binding {
     Url,
     /// `scope = "whole"`.
     Whole,
+}
+
+/// What reaching for an approved-only line without an approval does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMissing {
+    /// Asks a person about exactly that use.
+    #[default]
+    Pause,
+    Refuse,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -176,6 +188,12 @@ pub struct Held {
     pub fs: Vec<HeldFs>,
     pub http: Vec<HeldHttp>,
     pub env: BTreeMap<String, String>,
+    /// Approved-only lines: a use that one of them covers, and nothing in force does, is held back and asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reach: Vec<Opening>,
+    /// Uses that a person approved, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<FrozenUse>,
 }
 
 /// One line of file access in force.
@@ -205,6 +223,8 @@ pub struct HeldHttp {
 pub enum Opening {
     Fs(HeldFs),
     Http(HeldHttp),
+    /// Exactly this use, once.
+    Use(FrozenUse),
 }
 
 /// A use that was refused at the host call, with the line that would allow it.
@@ -242,7 +262,8 @@ impl Held {
     pub fn effectful(&self) -> Vec<String> {
         let fs = self.fs.iter().filter(|line| line.access == Access::Write).map(HeldFs::to_string);
         let http = self.http.iter().filter(|line| line.methods.iter().any(|method| !is_safe(method))).map(HeldHttp::to_string);
-        fs.chain(http).collect()
+        let uses = self.uses.iter().filter(|held| held.is_effectful()).map(|held| format!("once: {held}"));
+        fs.chain(http).chain(uses).collect()
     }
 
     /// With what an approval opens.
@@ -251,6 +272,7 @@ impl Held {
             match opening {
                 Opening::Fs(line) => self.fs.push(line.clone()),
                 Opening::Http(line) => self.http.push(line.clone()),
+                Opening::Use(frozen) => self.uses.push(frozen.clone()),
             }
         }
         self
@@ -284,10 +306,12 @@ impl std::fmt::Display for Opening {
         match self {
             Self::Fs(line) => line.fmt(f),
             Self::Http(line) => line.fmt(f),
+            Self::Use(frozen) => write!(f, "once: {frozen}"),
         }
     }
 }
 
+pub mod frozen;
 pub mod guest_path;
 pub mod judge;
 pub mod pattern;

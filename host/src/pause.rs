@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::call::{CallKey, Effects};
 use crate::capability::judge::Requirements;
-use crate::capability::{Opening, Then, Uses};
+use crate::capability::{FrozenUse, Opening, Then, Uses};
 use crate::chain::Actor;
 use crate::digest::Digest;
 
@@ -29,6 +29,8 @@ pub enum PauseKind {
     Tool,
     /// A rule made it, before any plugin code.
     Gate,
+    /// The plugin reached for an approved-only grant; its use was held back.
+    Capability,
 }
 
 impl PauseKind {
@@ -36,6 +38,7 @@ impl PauseKind {
         match self {
             Self::Tool => "tool",
             Self::Gate => "gate",
+            Self::Capability => "capability",
         }
     }
 }
@@ -143,6 +146,14 @@ pub struct Pause {
 impl Pause {
     pub fn is_open(&self) -> bool {
         self.status == PauseStatus::Open
+    }
+
+    /// The use that a `capability` pause is about.
+    pub fn frozen(&self) -> Option<&FrozenUse> {
+        self.opens.iter().find_map(|opening| match opening {
+            Opening::Use(frozen) => Some(frozen),
+            Opening::Fs(_) | Opening::Http(_) => None,
+        })
     }
 
     /// Whether `approve` of this pause opens what it lists: a gate, or a tool's `approval`.

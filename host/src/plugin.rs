@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::{Effects, ToolResult, ToolSpec};
-use crate::capability::{Held, Limits, Refusal, Uses};
+use crate::capability::{FrozenUse, Held, Limits, Refusal, Uses};
 use crate::digest::Digest;
 use crate::pause::Ask;
 
@@ -118,6 +118,8 @@ pub struct AttemptOutcome {
 pub enum Ended {
     Result(ToolResult),
     Pause(Asked),
+    /// It reached for what only an approval opens, before it had any effect.
+    HeldBack(FrozenUse),
 }
 
 /// A pause as the plugin returned it, lifted and checked.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::call::{CallKey, CallStatus, ToolResult, ToolSpec};
-use crate::capability::{Refusal, Uses};
+use crate::capability::{FrozenUse, Refusal, Uses};
 use crate::chain::message::{Message, Part};
 use crate::chain::{Actor, Blocked, ChainId, ChainStatus, Seq, Settings};
 use crate::digest::Digest;
@@ -93,6 +93,9 @@ pub struct Call {
     pub approved: Option<Digest>,
     /// The call digest whose gate was passed.
     pub gate_passed: Option<Digest>,
+    /// Uses a person approved, each under the call digest of then. None is left once an attempt had an effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opened: Vec<(Digest, FrozenUse)>,
     pub answers: Vec<Answered>,
     /// What the plugin's last pause saved, base64.
     pub saved: Option<String>,

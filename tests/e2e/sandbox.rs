@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -53,9 +54,72 @@ fn d01_an_answer_opens_nothing() {
     let env = probing(BOUND, &[("ask_color_then_write", json!({"path": "/build/a.tmp"}))]);
     assert_eq!(run(&env), Some(75));
     env.pausegate(&["respond", &env.pending()[0], "--choice", "red"]);
+    // The write that the answer did not open is a question of its own.
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(75));
+    assert_eq!(std::fs::read_to_string(env.path("work/build/a.tmp")).unwrap(), "a.tmp");
+    assert_eq!(env.pausegate(&["pending", "--json"]).json()[0]["kind"], "capability");
+    env.pausegate(&["deny", &env.pending()[0]]);
     assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
     assert_eq!(std::fs::read_to_string(env.path("work/build/a.tmp")).unwrap(), "a.tmp");
     assert!(results(&env)[0].contains("denied"), "{:?}", results(&env));
+}
+
+#[test]
+fn a_use_that_only_an_approval_opens_is_held_back_shown_and_made_once() {
+    let env = probing(BOUND, &[("fs", json!({"op": "write", "path": "/build/b.tmp", "text": "new"}))]);
+    assert_snapshot!(env.pausegate(&["run", "go", "--model", "script:turns.json"]), @r#"
+    $ pausegate run go --model script:turns.json
+    --- stderr
+    chain ch_1
+    probe__fs {"op":"write","path":"/build/b.tmp","text":"new"}
+    pause pa_1 asks for an approval
+      chain      ch_1
+      call       probe__fs of plugin probe, once, call c0
+      kind       capability: the plugin reached for it, and had no effect before
+      arguments
+        {
+          "op": "write",
+          "path": "/build/b.tmp",
+          "text": "new"
+        }
+      held back by the host
+        > the plugin reached for what only an approval opens: fs write /build/b.tmp
+      approving opens, for this call alone
+        once: fs write /build/b.tmp
+      lines behind it
+        grants.toml: no rule matches, and the default is tools = "allow"
+      approvers  any user of this machine
+      age        0 s
+      digest     sha256:…
+      pausegate approve pa_1
+      pausegate deny pa_1 --note '…'
+
+    chain ch_1 is paused; after deciding, carry it on with
+      pausegate resume ch_1
+    --- exit 75
+    "#);
+    assert_eq!(std::fs::read_to_string(env.path("work/build/b.tmp")).unwrap(), "b.tmp");
+    let edit = env.pausegate(&["edit", &env.pending()[0], "--arguments", r#"{"op":"read","path":"/build/b.tmp"}"#]);
+    assert_eq!(edit.code, Some(65), "{edit}");
+    assert_eq!(env.pausegate(&["approve", &env.pending()[0]]).code, Some(0));
+    assert_snapshot!(env.pausegate(&["resume", &env.chains()[0]]), @r#"
+    $ pausegate resume ch_1
+    done
+    --- stderr
+    probe__fs {"op":"write","path":"/build/b.tmp","text":"new"}
+    probe__fs done: ok
+    chain ch_1 is completed
+    --- exit 0
+    "#);
+    assert_eq!(std::fs::read_to_string(env.path("work/build/b.tmp")).unwrap(), "new");
+}
+
+#[test]
+fn on_missing_refuse_makes_an_error_of_it() {
+    let refuse = BOUND.replace("when = \"approved\"", "when = \"approved\"\non_missing = \"refuse\"");
+    let env = probing(&refuse, &[("fs", json!({"op": "write", "path": "/build/b.tmp", "text": "new"}))]);
+    assert_eq!(run(&env), Some(0));
+    assert_eq!(results(&env), ["error: PermissionDenied"]);
 }
 
 #[test]

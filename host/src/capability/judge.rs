@@ -37,6 +37,8 @@ pub struct Judgement {
     pub held: Held,
     /// Comes into force with an approval of this call.
     pub opens: Vec<Opening>,
+    /// The operator approved exactly these arguments beforehand, by a dated `except` entry: what is bound to them is held.
+    pub standing: bool,
     /// Why a line that hangs on the arguments stays shut for these.
     pub shut: Vec<String>,
     pub requirements: Requirements,
@@ -114,10 +116,15 @@ impl Grants {
     }
 
     fn enter(&self, line: Line, judgement: &mut Judgement) {
+        judgement.held.reach.extend(line.reach);
         match line.standing {
             Standing::Held(Opening::Fs(held)) => judgement.held.fs.push(held),
             Standing::Held(Opening::Http(held)) => judgement.held.http.push(held),
-            Standing::Opens(opening) => judgement.opens.push(opening),
+            Standing::Held(Opening::Use(held)) => judgement.held.uses.push(held),
+            Standing::Opens { opening, bound } => match judgement.standing && bound {
+                true => judgement.held = std::mem::take(&mut judgement.held).with(&[opening]),
+                false => judgement.opens.push(opening),
+            },
             Standing::Shut { .. } => judgement.shut.push(format!("{}: {}", self.place(line.number), line.standing)),
             Standing::Idle(_) => {}
         }

@@ -6,28 +6,15 @@ use std::path::Path;
 use super::document::{Document, Section};
 use super::places::Places;
 use super::{ConfigError, read_file, units};
-use crate::capability::{Grants, Limits, Verdict};
+use crate::capability::{Grants, Limits, OnMissing, Verdict};
 
 mod enclosure;
 mod plugin;
 mod rule;
 
 /// Keys that mean something in a later version; ignoring one would promise what is not enforced.
-const LATER: &[&str] = &[
-    "people",
-    "kv",
-    "secret",
-    "secrets",
-    "config",
-    "tools",
-    "effects",
-    "adapt",
-    "reconcile",
-    "expiry",
-    "expires",
-    "on_missing",
-    "exclude_requester",
-];
+const LATER: &[&str] =
+    &["people", "kv", "secret", "secrets", "config", "tools", "effects", "adapt", "reconcile", "expiry", "expires", "exclude_requester"];
 
 /// A missing file is an empty one, unless it was named; `host` is this machine's name, for approvers.
 pub fn load(named: Option<&Path>, places: &Places, host: &str) -> Result<Grants, ConfigError> {
@@ -47,11 +34,12 @@ pub fn read(bytes: &[u8], file: &Path, places: &Places, host: &str) -> Result<Gr
     version(&root)?;
     root.only(&["version", "defaults", "plugins", "rules"], LATER)?;
     let mut grants = Grants { file: file.to_owned(), ..Grants::default() };
-    if let Some(defaults) = root.get("defaults") {
-        read_defaults(&defaults.section()?, &mut grants)?;
-    }
+    let on_missing = match root.get("defaults") {
+        Some(defaults) => read_defaults(&defaults.section()?, &mut grants)?,
+        None => OnMissing::default(),
+    };
     grants.plugins = match root.get("plugins") {
-        Some(plugins) => read_plugins(&plugins.section()?, &grants.default_limits, file, places)?,
+        Some(plugins) => read_plugins(&plugins.section()?, (&grants.default_limits, on_missing), file, places)?,
         None => BTreeMap::new(),
     };
     if let Some(rules) = root.get("rules") {
@@ -69,21 +57,21 @@ pub(super) fn version(root: &Section<'_>) -> Result<(), ConfigError> {
     }
 }
 
-fn read_defaults(section: &Section<'_>, grants: &mut Grants) -> Result<(), ConfigError> {
+fn read_defaults(section: &Section<'_>, grants: &mut Grants) -> Result<OnMissing, ConfigError> {
     // Here `tools` is the default verdict, not the later narrowing by tool.
-    section.only(&["tools", "limits"], &["expiry", "expires", "effects"])?;
+    section.only(&["tools", "limits", "on_missing"], &["expiry", "expires", "effects"])?;
     if let Some(tools) = section.get("tools") {
         grants.default_verdict = verdict(tools.word(VERDICTS)?);
     }
     if let Some(limits) = section.get("limits") {
         grants.default_limits = read_limits(&limits.section()?, &Limits::default())?;
     }
-    Ok(())
+    plugin::read_on_missing(section, OnMissing::default())
 }
 
 fn read_plugins(
     section: &Section<'_>,
-    limits: &Limits,
+    inherited: (&Limits, OnMissing),
     file: &Path,
     places: &Places,
 ) -> Result<BTreeMap<String, crate::capability::PluginGrants>, ConfigError> {
@@ -95,7 +83,7 @@ fn read_plugins(
                 .error(format!("`{}` is no plugin name", name.escape_debug()))
                 .with_hint("a plugin is named for its file without `.wasm`: lower-case letters and digits, joined by single `-` or `_`"));
         }
-        plugins.insert(name.to_owned(), plugin::read(&item.section()?, name, limits, file, &enclosure)?);
+        plugins.insert(name.to_owned(), plugin::read(&item.section()?, name, inherited, file, &enclosure)?);
     }
     Ok(plugins)
 }

@@ -64,13 +64,15 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
         with_instance(bench, target.pre, state, &limits, async |plugin, store| plugin.pausegate_plugin_tools().call_call_tool(store, &call).await)
             .await
     };
-    let ended = match watched(&watch, work).await {
+    let ended = match watched(&watch, &ledger, work).await {
         Ok(types::Outcome::Pause(pause)) => paused(pause).await,
         Ok(types::Outcome::Done(done)) => lift::success(done, target.output_schema, output_bytes).map(Ended::Result),
         Ok(types::Outcome::Failed(failed)) => Err(lift::failure(failed)),
         Err(failure) => Err(failure),
     };
     let ended = ended.unwrap_or_else(|failure| Ended::Result(ToolResult::Failure(failure)));
+    // Whatever the guest made of it, and however it ended meanwhile.
+    let ended = ledger.held_back().map_or(ended, Ended::HeldBack);
     console.finish();
     AttemptOutcome { ended, uses: ledger.uses(), refusals: ledger.refusals() }
 }
@@ -89,9 +91,9 @@ pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &
     let console = Arc::new(Console::new(String::new(), None));
     let watch = Watch::start(limits, tokio_util::sync::CancellationToken::new());
     let ledger = Arc::new(Ledger::new(plugin));
-    let state = State::new(Held::default(), limits, watch.clone(), console, ledger, Arc::clone(&bench.net));
+    let state = State::new(Held::default(), limits, watch.clone(), console, Arc::clone(&ledger), Arc::clone(&bench.net));
     let work = with_instance(bench, pre, state, limits, async |plugin, store| plugin.pausegate_plugin_tools().call_list_tools(store).await);
-    watched(&watch, work).await?.map_err(lift::failure)
+    watched(&watch, &ledger, work).await?.map_err(lift::failure)
 }
 
 type Instance = super::bindings::PluginKeyvalue;
@@ -116,11 +118,13 @@ async fn with_instance<R>(
 }
 
 /// Ends `work` at a cancel or its deadline, also while it waits in a host call; a panic of ours ends this call only.
-async fn watched<R>(watch: &Watch, work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
+async fn watched<R>(watch: &Watch, ledger: &Ledger, work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
     let work = AssertUnwindSafe(metered(Arc::clone(&watch.meter), work)).catch_unwind();
     tokio::select! {
         biased;
         () = watch.cancel.cancelled() => Err(Stop::Cancelled.failure()),
+        // Before the guest goes on: it never learns that its use was held back.
+        () = ledger.holding() => Err(Stop::Cancelled.failure()),
         ended = work => ended.unwrap_or_else(|_| Err(Failure::new(kind::TRAPPED, "the host failed while it ran the plugin; this is a bug of the host"))),
         () = tokio::time::sleep_until(watch.deadline.into()) => Err(Stop::OutOfTime(watch.time).failure()),
     }

@@ -14,10 +14,12 @@ use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::filesystem::WasiFilesystemCtx;
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 
-use super::ledger::Ledger;
+use super::ledger::{HadEffect, Ledger, too_late};
 use super::state::State;
-use crate::capability::{Access, HeldFs, Refusal};
+use crate::capability::frozen::{FROZEN_NAME_BYTES_MAX, FsOperation, covered, covered_by_none};
+use crate::capability::{Access, FrozenUse, Held, HeldFs, Opening, Refusal};
 
+mod act;
 mod change;
 mod descriptor;
 mod node;
@@ -25,6 +27,7 @@ mod open_at;
 mod rules;
 mod walk;
 
+use act::{Act, Approved};
 use node::Node;
 use rules::{covers, joined, rights};
 use walk::{Entry, Folder, Identity, Last, Lost};
@@ -41,6 +44,9 @@ pub struct Files {
 /// The lines, and what they stand for on this host once it is asked for.
 struct Lines {
     lines: Vec<HeldFs>,
+    /// Approved-only lines: what they cover is asked about.
+    reach: Vec<HeldFs>,
+    uses: Vec<Approved>,
     mounts: OnceLock<Mounts>,
     ledger: Arc<Ledger>,
 }
@@ -60,8 +66,11 @@ struct Mount {
 }
 
 impl Files {
-    pub fn new(lines: Vec<HeldFs>, ledger: Arc<Ledger>) -> Self {
-        Self { held: Arc::new(Lines { lines, mounts: OnceLock::new(), ledger }), streams: WasiFilesystemCtx::default() }
+    pub fn new(held: Held, ledger: Arc<Ledger>) -> Self {
+        let reach = held.reach.into_iter().filter_map(|opening| if let Opening::Fs(line) = opening { Some(line) } else { None });
+        let uses = held.uses.into_iter().filter_map(|frozen| if let FrozenUse::Fs(frozen) = frozen { Some(frozen) } else { None });
+        let lines = Lines { reach: reach.collect(), uses: uses.map(Approved::new).collect(), lines: held.fs, mounts: OnceLock::new(), ledger };
+        Self { held: Arc::new(lines), streams: WasiFilesystemCtx::default() }
     }
 }
 
@@ -79,7 +88,10 @@ impl Lines {
                     found.shut.push(walk::identity(&stat));
                 }
                 found.shut_paths.push(host.canonicalize().unwrap_or(host));
-            } else if !found.mounts.iter().any(|mount| mount.path == line.mount) {
+            }
+        }
+        for line in self.lines.iter().chain(&self.reach).filter(|line| line.access != Access::None) {
+            if !found.mounts.iter().any(|mount| mount.path == line.mount) {
                 found.mounts.extend(self.open_mount(line));
             }
         }
@@ -107,29 +119,31 @@ impl Lines {
         }
     }
 
-    /// The entry at `path` seen from `node`, if `permitted` says yes to it, as written and as resolved.
-    fn enter(&self, node: &Node, path: &str, last: Last, need: Need) -> Result<(usize, Entry), Code> {
-        let (mount, start, path) = self.start(node, path, need)?;
+    /// The entry at `path` seen from `node`, if the lines permit the act on it, as written and as resolved.
+    fn enter(&self, node: &Node, path: &str, last: Last, act: &Act) -> Result<(usize, Entry), Code> {
+        let (mount, start, path) = self.start(node, path, act)?;
         let written = joined(&start.path, &path).ok_or(Code::NotPermitted)?;
         // Where only exact entries are held, what else exists is not even looked at.
-        if !self.permits(mount, need, &written, start.followed) && !self.permits_below(mount) {
-            return Err(self.refuse(need, &written));
+        if !self.permits(mount, act, &written, start.followed) && !self.permits_below(mount) {
+            return Err(self.hold_back(act, &written, start.followed));
         }
         let entry = match walk::walk(&start, &path, last, &self.mounts().shut) {
             Ok(entry) => entry,
-            Err(Lost::Outside) => return Err(self.refuse_outside(need, &written)),
-            Err(Lost::Shut) => return Err(self.refuse(need, &written)),
+            Err(Lost::Outside) => return Err(self.refuse_outside(act.need(), &written)),
+            Err(Lost::Shut) => return Err(self.refuse(act.need(), &written)),
             Err(Lost::Os(errno)) => return Err(code(errno)),
         };
-        let shut = !self.mounts().shut.is_empty() && entry.stat().is_ok_and(|stat| self.mounts().shut.contains(&walk::identity(&stat)));
-        if shut || !self.permits(mount, need, &entry.path, entry.followed) {
-            return Err(self.refuse(need, &entry.path));
+        if !self.mounts().shut.is_empty() && entry.stat().is_ok_and(|stat| self.mounts().shut.contains(&walk::identity(&stat))) {
+            return Err(self.refuse(act.need(), &entry.path));
+        }
+        if !self.permits(mount, act, &entry.path, entry.followed) {
+            return Err(self.hold_back(act, &entry.path, entry.followed));
         }
         Ok((mount, entry))
     }
 
     /// The folder that a way starts in; from the root it starts at the mount that the path leads to.
-    fn start(&self, node: &Node, path: &str, need: Need) -> Result<(usize, Folder, String), Code> {
+    fn start(&self, node: &Node, path: &str, act: &Act) -> Result<(usize, Folder, String), Code> {
         match node {
             Node::Folder { mount, folder } => Ok((*mount, folder.clone(), path.to_owned())),
             Node::File(_) => Err(Code::NotDirectory),
@@ -137,7 +151,7 @@ impl Lines {
                 let written = joined("/", path).ok_or(Code::NotPermitted)?;
                 let mounts = self.mounts().mounts.iter().enumerate();
                 let deepest = mounts.filter(|(_, mount)| covers(&mount.path, &written)).max_by_key(|(_, mount)| mount.path.len());
-                let Some((index, mount)) = deepest else { return Err(self.refuse(need, &written)) };
+                let Some((index, mount)) = deepest else { return Err(self.refuse(act.need(), &written)) };
                 let rest = written[mount.path.len()..].trim_start_matches('/');
                 let slash = if path.ends_with('/') && !rest.is_empty() { "/" } else { "" };
                 let rest = if rest.is_empty() { ".".to_owned() } else { format!("{rest}{slash}") };
@@ -146,14 +160,32 @@ impl Lines {
         }
     }
 
-    fn permits(&self, mount: usize, need: Need, path: &str, followed: bool) -> bool {
-        let rights = rights(&self.lines, &self.mounts().mounts[mount].path, path);
-        match need {
+    fn permits(&self, mount: usize, act: &Act, path: &str, followed: bool) -> bool {
+        let rights = self.rights(mount, path);
+        let held = match act.need() {
             Need::Look => rights.permit_way(followed),
             Need::Read => rights.permit(Access::Read, followed),
             Need::Write => rights.permit(Access::Write, followed),
             Need::List => rights.permit_listing(),
+        };
+        held || (!followed && !rights.is_shut() && self.uses.iter().any(|approved| approved.admits(act, path)))
+    }
+
+    /// Whether a listing of `folder` shows the entry. One that a person approved shows all but what is shut.
+    fn lists(&self, mount: usize, folder: &str, entry: &str, followed: bool) -> bool {
+        match self.rights(mount, folder).permit_listing() {
+            true => self.permits(mount, &Act::new(FsOperation::Look), entry, followed),
+            false => !self.rights(mount, entry).is_shut(),
         }
+    }
+
+    /// Not what is done to it, which approved uses open one by one.
+    fn permits_change(&self, mount: usize, path: &str, followed: bool) -> bool {
+        self.rights(mount, path).permit(Access::Write, followed)
+    }
+
+    fn rights(&self, mount: usize, path: &str) -> rules::Rights {
+        rights(&self.lines, &self.mounts().mounts[mount].path, path)
     }
 
     /// The whole mount is held in some way, so that a symlink may lead from a refused spelling to a held entry.
@@ -168,6 +200,29 @@ impl Lines {
         let mount = &mounts.mounts[mount];
         let host = mount.host.join(path[mount.path.len().min(path.len())..].trim_start_matches('/'));
         rules::shuts_below(&self.lines, path) || mounts.shut_paths.iter().any(|shut| shut.starts_with(&host))
+    }
+
+    /// Ends the attempt with this use where an approval could open it; else refuses it.
+    fn hold_back(&self, act: &Act, path: &str, followed: bool) -> Code {
+        let frozen = act.frozen(path);
+        let open = |path: &str| covered(&self.reach, path, frozen.operation.access()) && !covered_by_none(&self.lines, path);
+        // A symlink on the way is nothing that a person could see in the path.
+        if followed
+            || path.len() > FROZEN_NAME_BYTES_MAX
+            || !frozen.ends().all(|end| open(end) || covered(&self.lines, end, frozen.operation.access()))
+        {
+            return self.refuse(act.need(), path);
+        }
+        let frozen = FrozenUse::Fs(frozen);
+        if let Err(HadEffect) = self.ledger.hold_back(frozen.clone()) {
+            self.ledger.refuse(too_late(&frozen, &self.allowing(act.need().access(), path)));
+        }
+        Code::Access
+    }
+
+    fn spend(&self, act: &Act, path: &str) {
+        let frozen = act.frozen(path);
+        self.uses.iter().for_each(|approved| approved.spend(&frozen));
     }
 
     fn refuse(&self, need: Need, path: &str) -> Code {

@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use http::Request;
@@ -13,9 +13,11 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::ledger::Ledger;
 use super::net::{Net, is_private};
+use crate::capability::frozen::HttpUse;
 use crate::capability::pattern::{UrlPattern, exact};
-use crate::capability::{HeldHttp, Refusal};
+use crate::capability::{FrozenUse, Held, HeldHttp, Opening, Refusal};
 
+mod approval;
 mod send;
 
 /// Requests of one attempt that are open at the same time.
@@ -24,6 +26,10 @@ pub const CONNECTIONS_MAX: usize = 8;
 /// The requests of one attempt.
 pub struct Requests {
     lines: Vec<Line>,
+    /// Approved-only lines: what they cover is asked about.
+    reach: Vec<Line>,
+    /// Requests that a person approved, each once.
+    approved: Arc<Mutex<Vec<HttpUse>>>,
     connections: Arc<Semaphore>,
     deadline: Instant,
     ledger: Arc<Ledger>,
@@ -39,14 +45,24 @@ struct Line {
 type Sent = Result<(http::Response<WasiBody>, Box<dyn Future<Output = Result<(), Error>> + Send>), Error>;
 
 impl Requests {
-    pub fn new(held: Vec<HeldHttp>, deadline: Instant, ledger: Arc<Ledger>, net: Arc<Net>) -> Self {
-        let lines = held.into_iter().map(|held| Line { held, pattern: OnceCell::new() }).collect();
-        Self { lines, connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)), deadline, ledger, net }
+    pub fn new(held: &Held, deadline: Instant, ledger: Arc<Ledger>, net: Arc<Net>) -> Self {
+        let line = |held: &HeldHttp| Line { held: held.clone(), pattern: OnceCell::new() };
+        let reach = held.reach.iter().filter_map(|opening| if let Opening::Http(held) = opening { Some(line(held)) } else { None });
+        let approved = held.uses.iter().filter_map(|frozen| if let FrozenUse::Http(frozen) = frozen { Some(frozen.clone()) } else { None });
+        Self {
+            lines: held.http.iter().map(line).collect(),
+            reach: reach.collect(),
+            approved: Arc::new(Mutex::new(approved.collect())),
+            connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
+            deadline,
+            ledger,
+            net,
+        }
     }
 
-    /// Whether some line allows it, and whether one of those admits private addresses.
-    fn judge(&self, method: &str, url: &Url) -> Option<Private> {
-        let allowing = self.lines.iter().filter(|line| {
+    /// Whether one of the lines allows it, and whether one of those admits private addresses.
+    fn judge(lines: &[Line], method: &str, url: &Url) -> Option<Private> {
+        let allowing = lines.iter().filter(|line| {
             let pattern = line.pattern.get_or_init(|| UrlPattern::parse(&line.held.url).ok());
             line.held.methods.iter().any(|held| held == method) && pattern.as_ref().is_some_and(|pattern| pattern.matches(url))
         });
@@ -59,10 +75,12 @@ impl Requests {
             return Err(Error::HttpRequestMethodInvalid);
         }
         let url = normal_form(request.uri()).ok_or(Error::HttpRequestUriInvalid)?;
-        let Some(private) = self.judge(&method, &url) else {
+        let held = Self::judge(&self.lines, &method, &url);
+        let Some(private) = held.or_else(|| Self::judge(&self.reach, &method, &url)) else {
             self.ledger.refuse(refusal(&self.ledger.plugin, &method, &url, is_local(&url)));
             return Err(Error::HttpRequestDenied);
         };
+        let waits = held.is_none().then(|| Arc::clone(&self.approved));
         if private == Private::Refused && is_local(&url) {
             self.ledger.refuse(refusal(&self.ledger.plugin, &method, &url, true));
             return Err(Error::HttpRequestDenied);
@@ -72,6 +90,7 @@ impl Requests {
             method,
             url,
             private,
+            waits,
             options: options.unwrap_or_default(),
             deadline: self.deadline,
             connection,

@@ -1,9 +1,10 @@
-//! What an attempt used and what it was refused, counted at the host call.
+//! What an attempt used, what it was refused, and the one use that was held back for a person: counted at the host call.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
-use crate::capability::{Refusal, Uses, is_safe};
+use tokio::sync::Notify;
+
+use crate::capability::{FrozenUse, Refusal, Uses, is_safe};
 
 /// Refusals kept of one attempt; the first ones tell the most.
 pub const REFUSALS_MAX: usize = 16;
@@ -11,50 +12,97 @@ pub const REFUSALS_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct Ledger {
     pub plugin: String,
-    fs_writes: AtomicU64,
-    http_requests: AtomicU64,
-    http_effects: AtomicU64,
-    refusals: Mutex<Vec<Refusal>>,
+    entries: Mutex<Entries>,
+    holding: Notify,
 }
+
+/// Under one lock: a use is held back only while there was no effect, and nothing has an effect once one is.
+#[derive(Debug, Default)]
+struct Entries {
+    uses: Uses,
+    refusals: Vec<Refusal>,
+    held_back: Option<FrozenUse>,
+}
+
+/// The attempt is about to end, since a use of it waits for a person.
+#[derive(Debug)]
+pub struct Ending;
+
+/// The attempt had an effect, so it cannot be made again after a person answered.
+#[derive(Debug)]
+pub struct HadEffect;
 
 impl Ledger {
     pub fn new(plugin: &str) -> Self {
         Self { plugin: plugin.to_owned(), ..Self::default() }
     }
 
-    pub fn fs_write(&self) {
-        self.fs_writes.fetch_add(1, Ordering::Relaxed);
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().expect("no panic under this lock")
+    }
+
+    fn count(&self, uses: Uses) -> Result<(), Ending> {
+        let mut entries = self.entries();
+        if entries.held_back.is_some() {
+            return Err(Ending);
+        }
+        entries.uses.add(uses);
+        Ok(())
+    }
+
+    pub fn fs_write(&self) -> Result<(), Ending> {
+        self.count(Uses { fs_writes: 1, ..Uses::default() })
     }
 
     /// The write counted last did not happen.
     pub fn fs_write_failed(&self) {
-        self.fs_writes.fetch_sub(1, Ordering::Relaxed);
+        self.entries().uses.fs_writes -= 1;
     }
 
-    pub fn http_request(&self, method: &str) {
-        self.http_requests.fetch_add(1, Ordering::Relaxed);
-        if !is_safe(method) {
-            self.http_effects.fetch_add(1, Ordering::Relaxed);
+    pub fn http_request(&self, method: &str) -> Result<(), Ending> {
+        self.count(Uses { http_requests: 1, http_effects: u64::from(!is_safe(method)), ..Uses::default() })
+    }
+
+    /// Ends the attempt with this use, for a person to approve. The first one stands.
+    pub fn hold_back(&self, frozen: FrozenUse) -> Result<(), HadEffect> {
+        let mut entries = self.entries();
+        if entries.uses.effectful() {
+            return Err(HadEffect);
         }
+        entries.held_back.get_or_insert(frozen);
+        drop(entries);
+        self.holding.notify_one();
+        Ok(())
+    }
+
+    /// Returns once a use is held back.
+    pub async fn holding(&self) {
+        self.holding.notified().await;
+    }
+
+    pub fn held_back(&self) -> Option<FrozenUse> {
+        self.entries().held_back.clone()
     }
 
     /// The same refusal is kept once.
     pub fn refuse(&self, refusal: Refusal) {
-        let mut refusals = self.refusals.lock().expect("no panic under this lock");
+        let refusals = &mut self.entries().refusals;
         if refusals.len() < REFUSALS_MAX && !refusals.contains(&refusal) {
             refusals.push(refusal);
         }
     }
 
     pub fn uses(&self) -> Uses {
-        Uses {
-            fs_writes: self.fs_writes.load(Ordering::Relaxed),
-            http_requests: self.http_requests.load(Ordering::Relaxed),
-            http_effects: self.http_effects.load(Ordering::Relaxed),
-        }
+        self.entries().uses
     }
 
     pub fn refusals(&self) -> Vec<Refusal> {
-        self.refusals.lock().expect("no panic under this lock").clone()
+        self.entries().refusals.clone()
     }
+}
+
+/// The refusal of a use that nobody can be asked about any more; `line` would allow it without asking.
+pub fn too_late(frozen: &FrozenUse, line: &str) -> Refusal {
+    let why = "only an approval opens it so far, and nobody can be asked once an attempt had an effect";
+    Refusal { attempted: super::text::cut(&frozen.to_string(), 500).into(), allow_with: format!("{line}\n# {why}") }
 }

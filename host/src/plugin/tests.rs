@@ -14,6 +14,7 @@ use crate::call::{Content, Failure};
 use crate::capability::{Access, HeldFs, HeldHttp};
 
 mod files;
+mod held_back;
 mod limits;
 mod loading;
 mod outcomes;

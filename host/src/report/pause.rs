@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::age::{age, seconds};
 use super::{bold, escape};
+use crate::capability::FrozenUse;
+use crate::capability::frozen::HttpUse;
 use crate::chain::ChainId;
 use crate::digest::canonical;
 use crate::pause::{Ask, Pause, PauseKind};
@@ -27,9 +29,12 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
     let says = match pause.kind {
         PauseKind::Tool => format!("in the words of plugin {}", escape::line(&pause.plugin)),
         PauseKind::Gate => "asked because".to_owned(),
+        PauseKind::Capability => "held back by the host".to_owned(),
     };
     text += &section(&says, &escape::block(&pause.reason), "    > ");
-    if let Some(context) = &pause.context {
+    if let Some(FrozenUse::Http(http)) = pause.frozen() {
+        text += &section("the request, whole", &escape::block(&in_full(http)), "    > ");
+    } else if let Some(context) = pause.context.as_ref().filter(|_| pause.kind == PauseKind::Tool) {
         text += &section("context, from the plugin", &pretty(context), "    > ");
     }
     text += &question(&pause.ask);
@@ -47,6 +52,13 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
         writeln!(text, "  {command}").expect("strings take all");
     }
     text
+}
+
+/// What would be done, as the host read it from the plugin's call.
+fn in_full(http: &HttpUse) -> String {
+    let headers: String = http.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    let cut = if http.preview.len() < http.body_bytes as usize { " …" } else { "" };
+    format!("{} {}\n{headers}body: {} bytes, {}\n{}{cut}", http.method, http.url, http.body_bytes, http.body_digest, http.preview)
 }
 
 /// The commands that answer it, ready to copy. Nothing foreign stands in them.
@@ -110,6 +122,7 @@ pub fn kind(kind: PauseKind) -> &'static str {
     match kind {
         PauseKind::Tool => "tool: the plugin asked",
         PauseKind::Gate => "gate: a rule asks, no plugin code has run for it",
+        PauseKind::Capability => "capability: the plugin reached for it, and had no effect before",
     }
 }
 

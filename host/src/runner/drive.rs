@@ -258,6 +258,7 @@ fn received(state: &ChainState, rules: &Rules<'_>, reply: &Reply) -> Vec<Event> 
 fn ending(outcome: &AttemptOutcome) -> Ending {
     match &outcome.ended {
         Ended::Result(result) => Ending::Result(result.clone()),
+        Ended::HeldBack(frozen) => Ending::HeldBack(frozen.clone()),
         Ended::Pause(asked) => Ending::Pause(Asked {
             kind: PauseKind::Tool,
             key: asked.key.clone(),

@@ -2,7 +2,7 @@
 
 use super::{Call, ChainState, Rules, judged::Judged};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
-use crate::capability::{Uses, Verdict};
+use crate::capability::{FrozenUse, Opening, Uses, Verdict};
 use crate::event::{Event, Readied, Requested, Stamped};
 use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
@@ -139,6 +139,27 @@ pub struct Asked {
     pub difference: Option<String>,
 }
 
+impl Asked {
+    /// The use that a `capability` pause is about.
+    pub fn frozen(&self) -> Option<FrozenUse> {
+        let context = self.context.clone().filter(|_| self.kind == PauseKind::Capability);
+        context.and_then(|context| serde_json::from_value(context).ok())
+    }
+}
+
+/// A use that was held back: approving it opens just that.
+pub fn held_back(frozen: &FrozenUse) -> Asked {
+    Asked {
+        kind: PauseKind::Capability,
+        key: String::new(),
+        reason: format!("the plugin reached for what only an approval opens: {frozen}"),
+        ask: Ask::Approval,
+        context: Some(serde_json::to_value(frozen).expect("words serialize")),
+        saved: None,
+        difference: None,
+    }
+}
+
 /// Freezes a pause: what is asked, by whom it may be decided, what approving opens, and the digest of it all.
 pub fn pause(
     state: &ChainState,
@@ -151,6 +172,12 @@ pub fn pause(
 ) -> Pause {
     let judgement = &judged.judgement;
     let approval = asked.ask == Ask::Approval;
+    let frozen = asked.frozen();
+    let (opens, shut) = match (&frozen, approval) {
+        (Some(frozen), _) => (vec![Opening::Use(frozen.clone())], Vec::new()),
+        (None, true) => (judgement.opens.clone(), judgement.shut.clone()),
+        (None, false) => Default::default(),
+    };
     let mut pause = Pause {
         id: PauseId((rules.id)("pa_")),
         call: call.key,
@@ -165,8 +192,8 @@ pub fn pause(
         ask: asked.ask,
         context: asked.context,
         state: asked.saved,
-        opens: if approval { judgement.opens.clone() } else { Vec::new() },
-        shut: if approval { judgement.shut.clone() } else { Vec::new() },
+        opens,
+        shut,
         because: judgement.because.clone(),
         requirements: judgement.requirements.clone(),
         uses: call.uses,

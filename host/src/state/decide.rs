@@ -10,7 +10,7 @@ use crate::capability::{Then, Verdict};
 use crate::chain::Actor;
 use crate::digest::Digest;
 use crate::event::{Event, Readied, StopEnd};
-use crate::pause::{Ask, Decided, Decision, Pause, PauseId, PauseStatus};
+use crate::pause::{Ask, Decided, Decision, Pause, PauseId, PauseKind, PauseStatus};
 
 /// Bytes of an answer's JSON.
 pub const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -119,6 +119,9 @@ fn respond(pause: &Pause, call: &Call, value: &Value) -> Result<Vec<Event>, Refu
 fn edit(state: &ChainState, rules: &Rules<'_>, pause: &Pause, by: &Actor, arguments: &Value) -> Result<Vec<Event>, Refused> {
     let refused = |message: String| Err(Refused::DoesNotFit(message));
     let call = &state.calls[&pause.call];
+    if pause.kind == PauseKind::Capability {
+        return refused(format!("{} is about one use of a grant, not about the arguments; approve, deny or respond", pause.id));
+    }
     if !pause.asks_approval() {
         return refused(format!("{} asks for {}; its arguments cannot be edited here", pause.id, asked(&pause.ask)));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Answered, Call, ChainState, Stop, Turn};
 use crate::call::CallStatus;
-use crate::capability::Uses;
+use crate::capability::{Opening, Uses};
 use crate::chain::{Actor, ChainId, ChainStatus, Settings};
 use crate::event::{Event, Requested, Stamped};
 use crate::pause::{Ask, Decision, Pause, PauseKind, PauseStatus};
@@ -106,6 +106,7 @@ impl ChainState {
             Event::ApprovalLapsed { call, .. } => self.with_call(*call, |call| {
                 call.approved = None;
                 call.gate_passed = None;
+                call.opened.clear();
                 call.answers.retain(|answer| answer.asked != Ask::Approval);
             }),
             Event::CallsStarted { calls } => {
@@ -167,6 +168,8 @@ impl ChainState {
             call.status = CallStatus::Paused;
             if pause.kind == PauseKind::Tool {
                 call.saved.clone_from(&pause.state);
+            }
+            if pause.kind != PauseKind::Gate {
                 call.pauses += u32::from(pause.difference.is_none());
             }
         });
@@ -213,6 +216,7 @@ impl Call {
             attempts: 0,
             approved: None,
             gate_passed: None,
+            opened: Vec::new(),
             answers: Vec::new(),
             saved: None,
             pauses: 0,
@@ -237,6 +241,15 @@ impl Call {
             });
         };
         match decision {
+            // Opens the one use, and says nothing of the arguments.
+            Decision::Approve { .. } if pause.kind == PauseKind::Capability => {
+                let uses = pause.opens.iter().filter_map(|opening| match opening {
+                    Opening::Use(frozen) => Some((pause.call_digest.clone(), frozen.clone())),
+                    Opening::Fs(_) | Opening::Http(_) => None,
+                });
+                self.opened.extend(uses);
+                self.status = CallStatus::Ready;
+            }
             Decision::Approve { note, .. } => {
                 // A gate's answer is not the plugin's: `answers` holds only what its own pauses were told.
                 if pause.kind == PauseKind::Tool {
@@ -259,6 +272,9 @@ impl Call {
     fn end_attempt(&mut self, uses: Uses, refusals: &[crate::capability::Refusal]) {
         self.started = None;
         self.uses.add(uses);
+        if uses.effectful() {
+            self.opened.clear();
+        }
         self.refusals.extend_from_slice(refusals);
     }
 
@@ -268,6 +284,7 @@ impl Call {
         self.saved = None;
         self.approved = None;
         self.gate_passed = None;
+        self.opened.clear();
         self.status = CallStatus::Requested;
     }
 }

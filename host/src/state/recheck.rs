@@ -53,6 +53,10 @@ fn recheck_one(state: &ChainState, rules: &Rules<'_>, pause: &Pause) -> Vec<Even
         |why: &str| Event::PauseClosed { pause: pause.id.clone(), call: pause.call, status: PauseStatus::Superseded, why: why.to_owned() };
     match (judged.judgement.verdict, pause.kind) {
         (Verdict::Deny, _) => vec![superseded("the rules deny the call now"), denied(call, &judged)],
+        (_, PauseKind::Capability) if pause.frozen().is_none_or(|frozen| frozen.is_held(&judged.judgement.held)) => {
+            let readied = Event::CallsReadied { calls: vec![Readied { call: call.key, digest: judged.digest }] };
+            vec![superseded("the grants allow this use without asking now"), readied]
+        }
         (Verdict::Allow, PauseKind::Gate) => {
             let readied = Event::CallsReadied { calls: vec![Readied { call: call.key, digest: judged.digest }] };
             vec![superseded("no rule asks for this call any more"), readied]

@@ -3,15 +3,16 @@
 use super::admit::{self, Asked};
 use super::{ChainState, Rules};
 use crate::call::{CallKey, CallStatus, ToolResult, kind};
-use crate::capability::{Refusal, Uses};
+use crate::capability::{FrozenUse, Refusal, Uses};
 use crate::event::Event;
 use crate::pause::PauseKind;
 
 /// How an attempt ended, as the rules need it.
-#[expect(clippy::large_enum_variant, reason = "one at a time")]
 pub enum Ending {
     Result(ToolResult),
     Pause(Asked),
+    /// A use was held back, before the attempt had any effect.
+    HeldBack(FrozenUse),
 }
 
 pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Ending, uses: Uses, refusals: Vec<Refusal>) -> Vec<Event> {
@@ -27,7 +28,8 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
             };
             return vec![finished(status, result)];
         }
-        Ending::Pause(asked) => asked,
+        Ending::Pause(asked) => Asked { kind: PauseKind::Tool, ..asked },
+        Ending::HeldBack(frozen) => admit::held_back(&frozen),
     };
     if state.stop.is_some() {
         let result = ToolResult::failure(kind::CANCELLED, "the chain was stopped while this call asked a person");
@@ -42,7 +44,7 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
         return super::accept::tool_gone(call);
     };
     let judged = state.judge(rules, tool, call, arguments);
-    let mut pause = admit::pause(state, rules, call, tool, arguments, &judged, Asked { kind: PauseKind::Tool, ..asked });
+    let mut pause = admit::pause(state, rules, call, tool, arguments, &judged, asked);
     // `call.uses` does not hold this attempt yet.
     pause.uses.add(uses);
     vec![Event::AttemptPaused { call: key, uses, refusals }, Event::PauseOpened { pause }]

@@ -27,7 +27,10 @@ pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> (Vec<E
         let judged = state.judge(rules, tool, call, arguments);
         match hindrance(state, rules, call, tool, arguments, &judged) {
             Some(hindering) => events.extend(hindering),
-            None => startable.push(startable_call(call, tool, judged)),
+            None => {
+                events.extend(lapsed_uses(call, &judged));
+                startable.push(startable_call(call, tool, judged));
+            }
         }
     }
     (events, startable)
@@ -59,10 +62,18 @@ fn hindrance(
     None
 }
 
+/// Uses approved under another digest: reaching for one asks anew.
+fn lapsed_uses(call: &Call, judged: &Judged) -> Option<Event> {
+    let why = "the grants, rules, tool or arguments behind the approved use changed".to_owned();
+    call.opened.iter().any(|(digest, _)| *digest != judged.digest).then_some(Event::ApprovalLapsed { call: call.key, why })
+}
+
 fn startable_call(call: &Call, tool: &ToolSpec, judged: Judged) -> Startable {
     let approved = call.approved.as_ref() == Some(&judged.digest);
     let opens = if approved { judged.judgement.opens.as_slice() } else { &[] };
-    let held = judged.judgement.held.with(opens);
+    let mut held = judged.judgement.held.with(opens);
+    held.uses.extend(call.opened.iter().filter(|(digest, _)| *digest == judged.digest).map(|(_, frozen)| frozen.clone()));
+    let approved = approved || judged.judgement.standing;
     let started =
         Started { call: call.key, attempt: call.attempts + 1, digest: judged.digest, effects: tool.effects, held: held.effectful(), approved };
     Startable { started, held, limits: judged.judgement.limits }

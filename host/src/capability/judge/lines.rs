@@ -6,19 +6,25 @@ use super::CallFacts;
 use crate::call::Effects;
 use crate::capability::pattern::UrlTemplate;
 use crate::capability::pattern::argument::lookup;
-use crate::capability::{Access, Binding, FsGrant, HeldFs, HeldHttp, HttpGrant, Opening, PluginGrants, When, guest_path, is_safe};
+use crate::capability::{Access, Binding, FsGrant, HeldFs, HeldHttp, HttpGrant, OnMissing, Opening, PluginGrants, When, guest_path, is_safe};
 use crate::digest::canonical;
 
 /// One line of the section for one call.
 pub(super) struct Line {
     pub number: usize,
     pub standing: Standing,
+    /// All that a person could open of an approved-only line, use by use.
+    pub reach: Option<Opening>,
 }
 
 pub(super) enum Standing {
     Held(Opening),
     /// With an approval of the call.
-    Opens(Opening),
+    Opens {
+        opening: Opening,
+        /// To the call's arguments; `false` for `scope = "whole"`.
+        bound: bool,
+    },
     /// The arguments do not complete it.
     Shut {
         line: String,
@@ -29,8 +35,8 @@ pub(super) enum Standing {
 }
 
 pub(super) fn stand(section: &PluginGrants, call: &CallFacts<'_>) -> Vec<Line> {
-    let fs = section.fs.iter().map(|grant| Line { number: grant.line, standing: stand_fs(section, grant, call) });
-    let http = section.http.iter().map(|grant| Line { number: grant.line, standing: stand_http(grant, call) });
+    let fs = section.fs.iter().map(|grant| Line { number: grant.line, standing: stand_fs(section, grant, call), reach: reach_fs(grant, call) });
+    let http = section.http.iter().map(|grant| Line { number: grant.line, standing: stand_http(grant, call), reach: reach_http(grant, call) });
     fs.chain(http).collect()
 }
 
@@ -48,17 +54,38 @@ pub(super) fn covering_none<'a>(section: &'a PluginGrants, path: &str) -> Option
     section.fs.iter().find(|grant| grant.access == Access::None && guest_path::covers(&grant.mount, path))
 }
 
+fn reach_fs(grant: &FsGrant, call: &CallFacts<'_>) -> Option<Opening> {
+    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && grant.access != Access::None;
+    waits.then(|| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access: access(grant, call), only: None }))
+}
+
+/// An argument in the URL stands for any one segment here: the person sees the whole URL.
+fn reach_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Option<Opening> {
+    let methods = methods(grant, call);
+    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && !methods.is_empty();
+    let url = UrlTemplate::parse(&grant.url).ok().filter(|_| waits)?.widest();
+    Some(Opening::Http(HeldHttp { url, methods, private: grant.private }))
+}
+
+fn access(grant: &FsGrant, call: &CallFacts<'_>) -> Access {
+    if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access }
+}
+
+fn methods(grant: &HttpGrant, call: &CallFacts<'_>) -> Vec<String> {
+    grant.methods.iter().filter(|method| call.effects != Effects::ReadOnly || is_safe(method)).cloned().collect()
+}
+
 fn stand_fs(section: &PluginGrants, grant: &FsGrant, call: &CallFacts<'_>) -> Standing {
-    let access = if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access };
+    let access = access(grant, call);
     let held =
         |only: Option<&str>| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access, only: only.map(str::to_owned) });
     match &grant.when {
         // `none` takes away, so it never waits for anyone.
         _ if grant.access == Access::None => Standing::Held(held(None)),
         When::Always => Standing::Held(held(None)),
-        When::Approved(Binding::Whole) => Standing::Opens(held(None)),
+        When::Approved(Binding::Whole) => Standing::Opens { opening: held(None), bound: false },
         When::Approved(Binding::Within(argument)) => match entry(section, grant, argument, call) {
-            Ok(path) => Standing::Opens(held(Some(path))),
+            Ok(path) => Standing::Opens { opening: held(Some(path)), bound: true },
             Err(why) => Standing::Shut { line: format!("fs {} within {}", grant.access.as_str(), name(argument)), why },
         },
         When::Approved(Binding::Url) => Standing::Shut { line: format!("fs {}", grant.access.as_str()), why: "a path is bound by `within`".into() },
@@ -87,7 +114,7 @@ fn bound_path<'a>(argument: &[String], arguments: &'a serde_json::Value) -> Resu
 
 fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
     let line = || format!("http {} {}", grant.methods.join("|"), grant.url);
-    let methods: Vec<String> = grant.methods.iter().filter(|method| call.effects != Effects::ReadOnly || is_safe(method)).cloned().collect();
+    let methods = methods(grant, call);
     if methods.is_empty() {
         return Standing::Idle(line());
     }
@@ -101,8 +128,8 @@ fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
     let opening = Opening::Http(HeldHttp { url, methods, private: grant.private });
     match &grant.when {
         When::Always => Standing::Held(opening),
-        When::Approved(Binding::Whole) => Standing::Opens(opening),
-        When::Approved(Binding::Url) if is_bound => Standing::Opens(opening),
+        When::Approved(Binding::Whole) => Standing::Opens { opening, bound: false },
+        When::Approved(Binding::Url) if is_bound => Standing::Opens { opening, bound: true },
         When::Approved(_) => Standing::Shut { line: line(), why: "no argument stands in its URL".into() },
     }
 }
@@ -115,7 +142,7 @@ impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Held(opening) => write!(f, "in force: {opening}"),
-            Self::Opens(opening) => write!(f, "in force once approved: {opening}"),
+            Self::Opens { opening, .. } => write!(f, "in force once approved: {opening}"),
             Self::Shut { line, why } => write!(f, "stays shut: {line}: {why}"),
             Self::Idle(line) => write!(f, "not for a read-only tool: {line}"),
         }

@@ -22,6 +22,7 @@ pub(super) fn judge(grants: &Grants, call: &CallFacts<'_>) -> Judgement {
         because,
         held: Held::default(),
         opens: Vec::new(),
+        standing: verdict == Some(Verdict::Allow) && for_tool.iter().any(|rule| approves_beforehand(rule, call)),
         shut: Vec::new(),
         requirements: requirements(&for_tool, call),
         limits: grants.default_limits.clone(),
@@ -42,6 +43,27 @@ fn says(grants: &Grants, rule: &Rule, call: &CallFacts<'_>) -> Option<(Verdict, 
     let until = except.until.as_ref().map_or(String::new(), |until| format!(" until {until}"));
     // Skipping a gate lets the call run; skipping a denial leaves it to the other rules and the default.
     (rule.effect == Verdict::Ask).then(|| (Verdict::Allow, format!("{because}, skipped by except{}{until}", arguments(&except.args))))
+}
+
+/// An `except` of a matching `ask` rule that has a date and names every argument of the call with its exact value.
+fn approves_beforehand(rule: &Rule, call: &CallFacts<'_>) -> bool {
+    let named = |except: &Except| {
+        let exact = except.args.iter().all(|(_, pattern)| pattern.is_exact());
+        exact && leaves(call.arguments, &mut Vec::new(), &mut |path| except.args.iter().any(|(named, _)| named == path))
+    };
+    let stands = |except: &&Except| except.until.is_some() && in_force(except, call) && all_match(&except.args, call, Side::Opens);
+    rule.effect == Verdict::Ask && all_match(&rule.args, call, Side::Guards) && rule.except.iter().filter(stands).any(named)
+}
+
+/// Whether `holds` of the path of every value that is no object.
+fn leaves(value: &Value, path: &mut Vec<String>, holds: &mut impl FnMut(&[String]) -> bool) -> bool {
+    let Some(object) = value.as_object() else { return holds(path) };
+    object.iter().all(|(key, value)| {
+        path.push(key.clone());
+        let all = leaves(value, path, holds);
+        path.pop();
+        all
+    })
 }
 
 fn all_match(patterns: &[(Vec<String>, ArgumentPattern)], call: &CallFacts<'_>, side: Side) -> bool {

@@ -15,11 +15,18 @@ pub(super) fn digest() -> Digest {
 }
 
 pub(super) fn fs(access: Access, mount: &str, when: When) -> FsGrant {
-    FsGrant { path: format!("/srv{mount}").into(), mount: mount.into(), access, when, line: 10 }
+    FsGrant { path: format!("/srv{mount}").into(), mount: mount.into(), access, when, on_missing: Default::default(), line: 10 }
 }
 
 pub(super) fn http(url: &str, methods: &[&str], when: When) -> HttpGrant {
-    HttpGrant { url: url.into(), methods: methods.iter().map(|method| (*method).to_owned()).collect(), private: false, when, line: 20 }
+    HttpGrant {
+        url: url.into(),
+        methods: methods.iter().map(|method| (*method).to_owned()).collect(),
+        private: false,
+        when,
+        on_missing: Default::default(),
+        line: 20,
+    }
 }
 
 pub(super) fn within(argument: &str) -> When {

@@ -51,6 +51,14 @@ impl ArgumentPattern {
         }
     }
 
+    /// Matches one value only.
+    pub fn is_exact(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.contains('*'),
+            Self::Exact(_) => true,
+        }
+    }
+
     fn canonical(&self) -> String {
         match self {
             Self::Text(text) => canonical(text),

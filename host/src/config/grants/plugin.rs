@@ -5,19 +5,26 @@ use std::path::{Path, PathBuf};
 use super::enclosure::{Enclosure, resolve};
 use super::{LATER, read_limits};
 use crate::capability::pattern::UrlTemplate;
-use crate::capability::{Access, Binding, FsGrant, HttpGrant, Limits, Pin, PluginGrants, When, guest_path};
+use crate::capability::{Access, Binding, FsGrant, HttpGrant, Limits, OnMissing, Pin, PluginGrants, When, guest_path};
 use crate::config::ConfigError;
 use crate::config::document::{Item, Section};
 
-pub(super) fn read(section: &Section<'_>, name: &str, limits: &Limits, file: &Path, enclosure: &Enclosure) -> Result<PluginGrants, ConfigError> {
-    section.only(&["digest", "fs", "http", "env", "limits"], LATER)?;
+pub(super) fn read(
+    section: &Section<'_>,
+    name: &str,
+    (limits, on_missing): (&Limits, OnMissing),
+    file: &Path,
+    enclosure: &Enclosure,
+) -> Result<PluginGrants, ConfigError> {
+    section.only(&["digest", "fs", "http", "env", "limits", "on_missing"], LATER)?;
+    let on_missing = read_on_missing(section, on_missing)?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let fs = match section.get("fs") {
-        Some(lines) => read_all_fs(&lines.sections()?, folder, enclosure)?,
+        Some(lines) => read_all_fs(&lines.sections()?, folder, enclosure, on_missing)?,
         None => Vec::new(),
     };
     let http = match section.get("http") {
-        Some(lines) => lines.sections()?.iter().map(read_http).collect::<Result<_, _>>()?,
+        Some(lines) => lines.sections()?.iter().map(|line| read_http(line, on_missing)).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
     let env = match section.get("env") {
@@ -48,13 +55,13 @@ fn read_variable((name, item): (&str, Item<'_>)) -> Result<(String, String), Con
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure) -> Result<Vec<FsGrant>, ConfigError> {
+fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure, on_missing: OnMissing) -> Result<Vec<FsGrant>, ConfigError> {
     let mut lines: Vec<FsGrant> = Vec::new();
     // A `none` line may stand before the mount it lies in, so the others are read first.
     let (none, others): (Vec<_>, Vec<_>) =
         sections.iter().partition(|section| section.get("access").is_some_and(|access| matches!(access.text(), Ok("none"))));
     for section in others.into_iter().chain(none) {
-        let line = read_fs(section, folder, &lines, enclosure)?;
+        let line = FsGrant { on_missing: read_on_missing(section, on_missing)?, ..read_fs(section, folder, &lines, enclosure)? };
         lines.push(line);
     }
     lines.sort_by_key(|line| line.line);
@@ -62,7 +69,7 @@ fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure) -
 }
 
 fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: &Enclosure) -> Result<FsGrant, ConfigError> {
-    section.only(&["path", "mount", "access", "when", "within", "scope"], LATER)?;
+    section.only(&["path", "mount", "access", "when", "within", "scope", "on_missing"], LATER)?;
     let access = match section.require("access")?.word(&["none", "read", "write"])? {
         "none" => Access::None,
         "read" => Access::Read,
@@ -83,7 +90,7 @@ fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: 
             return Err(item.error(reason).with_hint("one guest path is one host path; give the second folder a mount outside the first"));
         }
     }
-    Ok(FsGrant { path, mount, access, when, line: section.line() })
+    Ok(FsGrant { path, mount, access, when, on_missing: OnMissing::default(), line: section.line() })
 }
 
 fn read_mount(section: &Section<'_>) -> Result<String, ConfigError> {
@@ -162,6 +169,14 @@ fn is_approved(section: &Section<'_>) -> Result<bool, ConfigError> {
     }
 }
 
+/// Of a line, else of its section, else of the defaults.
+pub(super) fn read_on_missing(section: &Section<'_>, inherited: OnMissing) -> Result<OnMissing, ConfigError> {
+    match section.get("on_missing") {
+        Some(item) => Ok(if item.word(&["pause", "refuse"])? == "pause" { OnMissing::Pause } else { OnMissing::Refuse }),
+        None => Ok(inherited),
+    }
+}
+
 fn argument_path(item: &Item<'_>) -> Result<Vec<String>, ConfigError> {
     let path: Option<Vec<String>> = item.text()?.strip_prefix("args.").map(|rest| rest.split('.').map(str::to_owned).collect());
     match path {
@@ -170,8 +185,8 @@ fn argument_path(item: &Item<'_>) -> Result<Vec<String>, ConfigError> {
     }
 }
 
-fn read_http(section: &Section<'_>) -> Result<HttpGrant, ConfigError> {
-    section.only(&["url", "methods", "private", "when", "scope"], LATER)?;
+fn read_http(section: &Section<'_>, on_missing: OnMissing) -> Result<HttpGrant, ConfigError> {
+    section.only(&["url", "methods", "private", "when", "scope", "on_missing"], LATER)?;
     let item = section.require("url")?;
     let template = UrlTemplate::parse(item.text()?).map_err(|error| {
         let refused = item.error(format!("`{}`: {error}", item.name()));
@@ -193,7 +208,7 @@ fn read_http(section: &Section<'_>) -> Result<HttpGrant, ConfigError> {
                 .with_hint("put an argument into the URL's path, such as `/v1/{args.id}`, or add `scope = \"whole\"` for all of the line"));
         }
     };
-    Ok(HttpGrant { url: template.to_string(), methods, private, when, line: section.line() })
+    Ok(HttpGrant { url: template.to_string(), methods, private, when, on_missing: read_on_missing(section, on_missing)?, line: section.line() })
 }
 
 fn read_method(item: &Item<'_>, method: &str) -> Result<String, ConfigError> {

@@ -232,7 +232,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     none approved: 8: a `none` line is always in force; no approval lifts it
     one mount, two folders: 9: mount /a is /pg/b here, and line 4 makes it another folder | one guest path is one host path; give the second folder a mount outside the first
     mount in a mount: 9: mount /a/b is /pg/b here, and line 4 makes it another folder | one guest path is one host path; give the second folder a mount outside the first
-    on_missing: 8: `plugins.files.fs.on_missing` comes with a later version | take it out; this version would not enforce it
+    on_missing: 8: `plugins.files.fs.on_missing` must be pause | refuse, not "ask"
     host without scheme: 5: `plugins.files.http.url`: `localhost` has no scheme | write `https://localhost` or `http://localhost`
     query: 5: `plugins.files.http.url`: queries are not matched, so a URL pattern cannot hold `?` | write `https://a.test/b`; it covers every query
     argument as host: 5: `plugins.files.http.url`: `{args.…}` stands only in the path of a URL pattern

@@ -15,10 +15,13 @@ use wasmtime_wasi::p2::bindings::filesystem::types::{
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 use wasmtime_wasi::runtime::spawn_blocking;
 
+use super::act::Act;
 use super::node::{self, Node, OpenFile};
 use super::open_at::Ask;
 use super::walk::{self, Last};
 use super::{Code, Lines, Need, View, code};
+use crate::capability::frozen::FsOperation;
+use crate::plugin::ledger::Ending;
 
 /// Bytes of one read; a guest reads on from there.
 const READ_BYTES_MAX: u64 = 64 << 10;
@@ -133,7 +136,7 @@ impl HostDescriptor for View<'_> {
         Ok(match self.node(&fd)? {
             Node::File(file) => flag(file.readable, DescriptorFlags::READ) | flag(file.writable, DescriptorFlags::WRITE),
             Node::Folder { mount, folder } => {
-                let changeable = self.files.held.permits(mount, Need::Write, &folder.path, folder.followed);
+                let changeable = self.files.held.permits_change(mount, &folder.path, folder.followed);
                 DescriptorFlags::READ | flag(changeable, DescriptorFlags::MUTATE_DIRECTORY)
             }
             Node::Root => DescriptorFlags::READ,
@@ -180,7 +183,7 @@ impl HostDescriptor for View<'_> {
 
     async fn readlink_at(&mut self, fd: Resource<Descriptor>, path: String) -> FsResult<String> {
         self.on(&fd, move |lines, node| {
-            let (_, entry) = lines.enter(node, &path, Last::Entry, Need::Read)?;
+            let (_, entry) = lines.enter(node, &path, Last::Entry, &Act::new(FsOperation::Read))?;
             let target = readlinkat(&entry.folder, &entry.name, Vec::new()).map_err(code)?;
             let target = target.into_string().map_err(|_| Code::IllegalByteSequence)?;
             // Where it leads on the host is nothing for a guest.
@@ -220,13 +223,13 @@ impl HostDescriptor for View<'_> {
 
     fn write_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynOutputStream>> {
         let file = self.writable(&fd)?;
-        self.files.held.ledger.fs_write();
+        self.files.held.ledger.fs_write().map_err(|Ending| Code::Access)?;
         self.stream(file, |theirs, file| theirs.write_via_stream(file, offset))
     }
 
     fn append_via_stream(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
         let file = self.writable(&fd)?;
-        self.files.held.ledger.fs_write();
+        self.files.held.ledger.fs_write().map_err(|Ending| Code::Access)?;
         self.stream(file, |theirs, file| theirs.append_via_stream(file))
     }
 
@@ -336,7 +339,7 @@ fn stat_at(lines: &Lines, node: &Node, follow: PathFlags, path: &str) -> Result<
     if matches!(node, Node::Root) && super::joined("/", path).as_deref() == Some("/") {
         return Ok(None);
     }
-    let (_, entry) = lines.enter(node, path, last(follow), Need::Look)?;
+    let (_, entry) = lines.enter(node, path, last(follow), &Act::new(FsOperation::Look))?;
     entry.stat().map(Some).map_err(code)
 }
 
@@ -359,8 +362,9 @@ fn list(lines: &Lines, node: &Node) -> Result<Vec<DirectoryEntry>, Code> {
         Node::Root => return Err(lines.refuse(Need::List, "/")),
         Node::File(_) => return Err(Code::NotDirectory),
     };
-    if !lines.permits(mount, Need::List, &folder.path, folder.followed) {
-        return Err(lines.refuse(Need::List, &folder.path));
+    let act = Act::new(FsOperation::List);
+    if !lines.permits(mount, &act, &folder.path, folder.followed) {
+        return Err(lines.hold_back(&act, &folder.path, folder.followed));
     }
     let handle = openat(&folder.handle, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).map_err(code)?;
     let mut names = Vec::new();
@@ -374,7 +378,7 @@ fn list(lines: &Lines, node: &Node) -> Result<Vec<DirectoryEntry>, Code> {
             return Err(Code::Overflow);
         }
         let path = format!("{}/{name}", folder.path.trim_end_matches('/'));
-        if lines.permits(mount, Need::Look, &path, folder.followed) {
+        if lines.lists(mount, &folder.path, &path, folder.followed) {
             names.push(DirectoryEntry { type_: node::kind(entry.file_type()), name });
         }
     }

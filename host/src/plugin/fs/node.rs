@@ -20,6 +20,17 @@ pub enum Node {
     File(OpenFile),
 }
 
+impl Node {
+    /// Guest path.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Root => "/",
+            Self::Folder { folder, .. } => &folder.path,
+            Self::File(file) => &file.path,
+        }
+    }
+}
+
 #[derive(Clone)]
 pub struct OpenFile {
     pub file: Arc<File>,

@@ -7,9 +7,12 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use wasmtime_wasi::p2::bindings::filesystem::types::{DescriptorFlags, OpenFlags, PathFlags};
 use wasmtime_wasi::{FsPerms, OpenMode, filesystem};
 
+use super::act::Act;
 use super::node::{Node, OpenFile};
 use super::walk::{Folder, Last};
 use super::{Code, Lines, Need, code, walk};
+use crate::capability::frozen::FsOperation;
+use crate::plugin::ledger::Ending;
 
 /// What a guest asks to open.
 pub struct Ask {
@@ -22,6 +25,14 @@ pub struct Ask {
 impl Ask {
     fn changes(&self) -> bool {
         self.open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) || self.flags.contains(DescriptorFlags::WRITE)
+    }
+
+    fn act(&self) -> Act {
+        match (self.changes(), self.open.contains(OpenFlags::DIRECTORY)) {
+            (true, _) => Act::new(FsOperation::Write),
+            (false, true) => Act { meant: Some(FsOperation::List), ..Act::new(FsOperation::Look) },
+            (false, false) => Act { meant: Some(FsOperation::Read), ..Act::new(FsOperation::Look) },
+        }
     }
 
     fn creates(&self) -> bool {
@@ -44,9 +55,10 @@ impl Lines {
             return Err(Code::Invalid);
         }
         // A folder on the way to an exact entry may be opened to pass through, so a look is asked for first.
-        let need = if ask.changes() { Need::Write } else { Need::Look };
-        let (mount, entry) = self.enter(node, &ask.path, ask.last(), need)?;
-        let reading = need == Need::Write || self.permits(mount, Need::Read, &entry.path, entry.followed);
+        let act = ask.act();
+        let (mount, entry) = self.enter(node, &ask.path, ask.last(), &act)?;
+        let read = Act::new(FsOperation::Read);
+        let reading = ask.changes() || self.permits(mount, &read, &entry.path, entry.followed);
         let mut flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
         if !reading {
             flags |= OFlags::PATH;
@@ -68,11 +80,12 @@ impl Lines {
         } else if entry.must_be_folder {
             return Err(Code::IsDirectory);
         }
+        self.spend(&act, &entry.path);
         let opened = self.counted(ask.creates(), || openat(&entry.folder, &entry.name, flags, Mode::from_raw_mode(0o666)).map_err(code))?;
         let opened = File::from(opened);
         let found = fstat(&opened).map_err(code)?;
         if self.mounts().shut.contains(&walk::identity(&found)) {
-            return Err(self.refuse(need, &entry.path));
+            return Err(self.refuse(act.need(), &entry.path));
         }
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Directory => {
@@ -80,10 +93,11 @@ impl Lines {
                 Ok(Node::Folder { mount, folder })
             }
             FileType::RegularFile if reading => {
-                let changeable = self.permits(mount, Need::Write, &entry.path, entry.followed);
+                let changeable = ask.changes() || self.permits_change(mount, &entry.path, entry.followed);
                 self.file(opened, ask, changeable, entry.path)
             }
-            // Only the way was held, or it is a pipe, a socket or a device.
+            FileType::RegularFile => Err(self.hold_back(&read, &entry.path, entry.followed)),
+            // A pipe, a socket or a device.
             _ => Err(self.refuse(Need::Read, &entry.path)),
         }
     }
@@ -106,7 +120,7 @@ impl Lines {
         if !changes {
             return operation();
         }
-        self.ledger.fs_write();
+        self.ledger.fs_write().map_err(|Ending| Code::Access)?;
         operation().inspect_err(|_| self.ledger.fs_write_failed())
     }
 }

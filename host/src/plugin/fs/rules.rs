@@ -20,6 +20,10 @@ impl Rights {
         !self.shut && (self.whole >= need || (self.exact >= need && !followed))
     }
 
+    pub fn is_shut(self) -> bool {
+        self.shut
+    }
+
     /// May be opened as a folder or asked for its metadata.
     pub fn permit_way(self, followed: bool) -> bool {
         !self.shut && (self.permit(Access::Read, followed) || (self.way && !followed))

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use http::header::HOST;
@@ -18,7 +18,8 @@ use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
 use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::{Ledger, Net, Private, Sent, is_private, refusal};
+use super::super::ledger::Ending;
+use super::{HttpUse, Ledger, Net, Private, Sent, is_private, refusal};
 
 /// Bytes of one request's body.
 pub const REQUEST_BODY_BYTES_MAX: usize = 16 << 20;
@@ -33,6 +34,8 @@ pub struct Outgoing {
     pub method: String,
     pub url: Url,
     pub private: Private,
+    /// Only an approval opens it: the requests that have one.
+    pub waits: Option<Arc<Mutex<Vec<HttpUse>>>>,
     pub options: RequestOptions,
     pub deadline: Instant,
     pub connection: OwnedSemaphorePermit,
@@ -44,6 +47,10 @@ type Sender = http1::SendRequest<Limited<WasiBody>>;
 
 impl Outgoing {
     pub async fn send(self, request: Request<WasiBody>) -> Sent {
+        let request = match &self.waits {
+            Some(approved) => self.approved(approved, request).await?,
+            None => request,
+        };
         let connect_time = self.options.connect_timeout.unwrap_or(CONNECT_TIME).min(CONNECT_TIME);
         let connecting = tokio::time::timeout(connect_time, async {
             let addresses = self.addresses().await?;
@@ -52,7 +59,7 @@ impl Outgoing {
         let (mut sender, worker) = connecting.await.map_err(|_| Error::ConnectionTimeout)??;
         let left = self.deadline.saturating_duration_since(Instant::now());
         let first_byte = self.options.first_byte_timeout.unwrap_or(left).min(left);
-        self.ledger.http_request(&self.method);
+        self.ledger.http_request(&self.method).map_err(|Ending| Error::HttpRequestDenied)?;
         let request = on_the_wire(request, &self.url)?;
         let response = tokio::time::timeout(first_byte, sender.send_request(request)).await;
         let response = response.map_err(|_| Error::ConnectionReadTimeout)?.map_err(told)?;

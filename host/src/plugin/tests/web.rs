@@ -25,13 +25,13 @@ impl Resolve for TestNames {
 }
 
 /// A server that answers every connection with `answer`, and counts them.
-struct Server {
+pub struct Server {
     port: u16,
     hits: Arc<AtomicUsize>,
 }
 
 impl Server {
-    fn start(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let hits = Arc::new(AtomicUsize::new(0));
@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// Reads a request's head (and small body) and writes `response`.
-    fn fixed(response: impl Into<Vec<u8>>) -> Self {
+    pub fn fixed(response: impl Into<Vec<u8>>) -> Self {
         let response = response.into();
         Self::start(move |mut stream| {
             read_head(&mut stream);
@@ -56,16 +56,16 @@ impl Server {
         })
     }
 
-    fn hits(&self) -> usize {
+    pub fn hits(&self) -> usize {
         self.hits.load(Ordering::SeqCst)
     }
 
-    fn line(&self, path: &str, methods: &[&str], private: bool) -> HeldHttp {
+    pub fn line(&self, path: &str, methods: &[&str], private: bool) -> HeldHttp {
         let methods = methods.iter().map(|method| (*method).to_owned()).collect();
         HeldHttp { url: format!("http://api.test:{}{path}", self.port), methods, private }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub fn url(&self, path: &str) -> String {
         format!("http://api.test:{}{path}", self.port)
     }
 }
@@ -79,7 +79,7 @@ fn read_head(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&head).into_owned()
 }
 
-const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
+pub const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
 async fn request(held: Vec<HeldHttp>, method: &str, url: &str) -> AttemptOutcome {
     request_by("http", held, method, url, "").await

@@ -10,7 +10,7 @@ use crate::pause::{PauseKind, PauseStatus};
 use crate::runner::{HostError, Rest};
 use crate::state::decide::Refused;
 
-fn refused(result: Result<impl std::fmt::Debug, HostError>) -> Refused {
+pub fn refused(result: Result<impl std::fmt::Debug, HostError>) -> Refused {
     match result {
         Err(HostError::Refused(refused)) => refused,
         other => panic!("expected a refusal, got {other:?}"),
@@ -208,6 +208,7 @@ async fn what_an_approval_opens_is_listed_and_held_by_that_call_alone() {
         mount: "/x".into(),
         access: Access::Write,
         when: When::Approved(Binding::Within(vec!["path".into()])),
+        on_missing: Default::default(),
         line: 2,
     };
     let section = PluginGrants { digest: Pin::Any, fs: vec![line], http: vec![], env: Default::default(), limits: Limits::default(), line: 1 };

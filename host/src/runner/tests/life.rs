@@ -57,7 +57,8 @@ async fn h29_a_second_resume_is_told_that_the_chain_is_held() {
 
 /// Grants under which every call of `t` holds an effectful line.
 fn effectful() -> Grants {
-    let line = FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access: Access::Write, when: When::Always, line: 2 };
+    let line =
+        FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access: Access::Write, when: When::Always, on_missing: Default::default(), line: 2 };
     let section = PluginGrants { digest: Pin::Any, fs: vec![line], http: Vec::new(), env: Default::default(), limits: Limits::default(), line: 1 };
     Grants { plugins: [("t".to_owned(), section)].into(), ..Grants::default() }
 }

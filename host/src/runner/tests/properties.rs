@@ -74,7 +74,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Reading is always granted below `/x`; writing only for what a person approved.
 fn grants(rules: Vec<Rule>) -> Grants {
-    let line = |access, when| FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access, when, line: 2 };
+    let line = |access, when| FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access, when, on_missing: Default::default(), line: 2 };
     let within = When::Approved(Binding::Within(vec!["path".into()]));
     let fs = vec![line(Access::Read, When::Always), line(Access::Write, within)];
     let section = PluginGrants { digest: Pin::Any, fs, http: vec![], env: Default::default(), limits: Limits::default(), line: 1 };

@@ -63,6 +63,21 @@ pub(crate) fn fs_op(op: Op, path: String, to: Option<String>, text: Option<Strin
     attempt(op, &path, to, text)
 }
 
+/// One operation of `fs_all`.
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct One {
+    op: Op,
+    path: String,
+    to: Option<String>,
+}
+
+/// Tries operations one after the other; a line for each.
+#[tool]
+pub(crate) fn fs_all(ops: Vec<One>) -> Result<String> {
+    let said = ops.into_iter().map(|one| attempt(one.op, &one.path, one.to, None)).collect::<Result<Vec<_>>>()?;
+    Ok(said.join("\n"))
+}
+
 /// The same as `fs`, declared read-only.
 #[tool(effects = "read-only")]
 pub(crate) fn fs_as_reader(op: Op, path: String, to: Option<String>, text: Option<String>) -> Result<String> {

@@ -10,7 +10,7 @@ mod pauses;
 mod raw;
 mod web;
 
-use files::{append_then_sleep, fs_as_reader, fs_op};
+use files::{append_then_sleep, fs_all, fs_as_reader, fs_op};
 use hoards::{choices, headers, logline, pollables};
 use limits::{alloc, big, bigerror, boom, counter, echo, echo_once, env, exit, fail, logflood, print, progress, random, recurse, sleep, spin};
 use pauses::{approve_then_empty, ask_color_then_write, bad_result, pause, pause_forever, reserved, swallow};
@@ -23,7 +23,7 @@ pausegate_sdk::plugin! {
         tools: [
             echo, echo_once, spin, sleep, alloc, recurse, boom, big, bigerror, fail, exit, print, logflood, progress,
             env, random, counter, pause, pause_forever, ask_color_then_write, approve_then_empty, swallow, reserved,
-            pollables, headers, logline, choices, bad_result, fs_op, fs_as_reader, append_then_sleep, http, http_as_reader, drip,
+            pollables, headers, logline, choices, bad_result, fs_op, fs_all, fs_as_reader, append_then_sleep, http, http_as_reader, drip,
         ],
     }
 }
@@ -36,6 +36,6 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_name_of_its_own() {
-        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 37);
+        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 38);
     }
 }

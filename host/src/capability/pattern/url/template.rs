@@ -58,6 +58,11 @@ impl UrlTemplate {
         !self.slots.is_empty()
     }
 
+    /// The pattern for any arguments.
+    pub fn widest(&self) -> String {
+        self.slots.iter().map(|(before, _)| format!("{before}*")).chain(std::iter::once(self.rest.clone())).collect()
+    }
+
     /// The pattern for these arguments, or why there is none.
     pub fn bind(&self, arguments: &Value) -> Result<String, String> {
         let mut text = String::new();

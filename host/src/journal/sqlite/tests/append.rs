@@ -95,8 +95,11 @@ async fn what_was_queued_is_written_when_the_journal_is_dropped() {
     let home = Home::new();
     let journal = home.open();
     let chain = Chain::started(&journal, "ch_1").await;
-    // A promise waits for the disk: polled once, it stands in the queue, and nobody waits for the answer.
+    // While the database is locked, a promise that was polled once stands in the queue, and nobody waits for the answer.
+    let other = home.sql();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert!(polled_once(&journal, &chain, Event::ChainCompleted).is_none());
+    other.execute_batch("COMMIT").unwrap();
     drop(journal);
     assert_eq!(home.open().head(&chain.id).await.unwrap(), 2);
 }

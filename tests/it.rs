@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod e2e;
+mod hostile;
 mod models;
 mod tidy;

@@ -79,6 +79,9 @@ impl Told {
                 Err(reason) => failures.push(LoadFailure { name: format!("{plugin}__{}", cut(&told.name, 200)), reason }),
             }
         }
+        if self.tools.is_empty() {
+            failures.push(LoadFailure { name: plugin.to_owned(), reason: "offers no tools".to_owned() });
+        }
         if self.tools.len() > TOOLS_MAX {
             let reason = format!("offers {} tools, only the first {TOOLS_MAX} are taken", self.tools.len());
             failures.push(LoadFailure { name: plugin.to_owned(), reason });

@@ -12,11 +12,11 @@ use super::attempt::{self, Bench, Target};
 use super::cache::Cache;
 use super::catalog::{Tool, Want};
 use super::engine::{self, Ticker};
-use super::load::{COMPILE_TIME, LoadProgress, LoadStage, Loader, OnProgress, Plugin};
+use super::load::{COMPILE_TIME, LIST_TOOLS, LoadProgress, LoadStage, Loader, OnProgress, Plugin};
 use super::net::{Net, Resolve, SystemResolver};
 use super::state;
 use crate::call::{ToolResult, ToolSpec, kind};
-use crate::capability::Uses;
+use crate::capability::{Limits, Uses};
 use crate::digest::Digest;
 use crate::plugin::{Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
 
@@ -34,6 +34,8 @@ pub struct PluginConfig {
     pub memory_bytes_max: u64,
     /// Wall time of compiling one file.
     pub compile_time: Duration,
+    /// Limits of asking one file for its tools.
+    pub list_limits: Limits,
     pub progress: Option<OnProgress>,
     /// Names to addresses; tests have one of their own.
     pub resolver: Arc<dyn Resolve>,
@@ -48,6 +50,7 @@ impl PluginConfig {
             calls_per_plugin: 64,
             memory_bytes_max: 256 << 20,
             compile_time: COMPILE_TIME,
+            list_limits: LIST_TOOLS,
             progress: None,
             resolver: Arc::new(SystemResolver),
         }
@@ -86,6 +89,7 @@ impl WasmPlugins {
             cache,
             turns_per_plugin: config.calls_per_plugin,
             compile_time: config.compile_time,
+            list_limits: config.list_limits,
             progress: config.progress,
         };
         let loaded = Arc::new(loader).load(&config.dir).await;

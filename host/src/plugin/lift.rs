@@ -68,8 +68,17 @@ fn content(body: types::Body) -> Result<Content, Failure> {
         types::Body::Text(text) => Ok(Content::Text { text }),
         types::Body::Structured(text) => Ok(Content::Structured { value: json("the structured piece", &text)? }),
         types::Body::Blob(blob) if blob.media_type.len() > MEDIA_TYPE_BYTES_MAX => Err(invalid("a media type of more than 128 bytes")),
+        types::Body::Blob(blob) if !is_media_type(&blob.media_type) => Err(invalid("a media type that is none, such as `image/png`")),
         types::Body::Blob(blob) => Ok(Content::Blob { media_type: blob.media_type, data: STANDARD.encode(blob.data) }),
     }
+}
+
+/// `type/subtype`, and parameters in plain ASCII: it goes into requests to model providers.
+fn is_media_type(text: &str) -> bool {
+    let (essence, _) = text.split_once(';').unwrap_or((text, ""));
+    let token = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte));
+    essence.trim_end().split_once('/').is_some_and(|(kind, subtype)| token(kind) && token(subtype))
+        && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
 pub fn failure(failed: types::Failure) -> Failure {

@@ -69,6 +69,7 @@ pub struct Loader {
     pub cache: Cache,
     pub turns_per_plugin: usize,
     pub compile_time: Duration,
+    pub list_limits: Limits,
     pub progress: Option<OnProgress>,
 }
 
@@ -158,7 +159,7 @@ impl Loader {
             return Ok(told);
         }
         self.tell(name, LoadStage::Listing);
-        let listed = attempt::list_tools(&self.bench, pre, name, &LIST_TOOLS).await;
+        let listed = attempt::list_tools(&self.bench, pre, name, &self.list_limits).await;
         let told = Told::new(listed.map_err(|failure| format!("list-tools failed: {}: {}", failure.kind, failure.message))?);
         self.cache.store_catalog(digest, &told);
         Ok(told)

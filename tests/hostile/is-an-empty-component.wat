@@ -1,0 +1,4 @@
+;; A component with nothing in it.
+;; expect: refused 
+;; raw
+(component)

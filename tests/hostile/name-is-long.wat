@@ -1,0 +1,4 @@
+;; A name of 200 characters.
+;; expect: tool-refused 
+(module
+  (func (export "list") (result i32) (call $catalog (call $tool @(200*"g") @"Does as it likes." @"{\"type\":\"object\"}" (i32.const 2)) (i32.const 1) (i32.const 0) (i32.const 0))))

@@ -1,0 +1,5 @@
+;; Is born with a table of ten million entries.
+;; expect: refused 
+(module
+  (table 10000000 funcref)
+  (func (export "call") (param i32) (result i32) (call $text @"ok")))

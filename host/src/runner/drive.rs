@@ -132,7 +132,9 @@ impl Driver {
 
     /// Waits for a result, for somebody's decision, or for an interrupt.
     async fn wait(&mut self, chain: &mut OpenChain) -> Result<(), HostError> {
+        // In this order, what has ended already sets no timer: that wakes a thread. An interrupt is looked for before each step.
         let ended = tokio::select! {
+            biased;
             ended = self.attempts.ended() => ended,
             () = self.interrupt.cancelled() => return Ok(()),
             () = tokio::time::sleep(LOOK) => {
@@ -189,6 +191,7 @@ impl Driver {
         let seq = chain.state.seq;
         let reply = loop {
             tokio::select! {
+                biased;
                 reply = &mut answer => break Some(reply),
                 () = self.interrupt.cancelled() => break None,
                 () = tokio::time::sleep(LOOK) => {

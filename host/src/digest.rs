@@ -9,9 +9,12 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// `sha256:` and 64 lower-case hex digits.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Digest([u8; 32]);
+
+const PREFIX: &str = "sha256:";
+const TEXT_BYTES: usize = PREFIX.len() + 64;
 
 impl Digest {
     /// The digest of bytes as they stand: plugin files.
@@ -21,9 +24,18 @@ impl Digest {
 
     /// `sha256(domain ‖ JCS(value))`.
     pub fn of_json(domain: &str, value: &Value) -> Self {
+        Self::of_text(domain, &canonical_value(value))
+    }
+
+    /// The same over an object that was written out for it.
+    pub fn of_object(domain: &str, object: Object) -> Self {
+        Self::of_text(domain, &object.canonical())
+    }
+
+    fn of_text(domain: &str, text: &str) -> Self {
         let mut hasher = Sha256::new();
         hasher.update(domain.as_bytes());
-        hasher.update(canonical_value(value).as_bytes());
+        hasher.update(text.as_bytes());
         Self(hasher.finalize().into())
     }
 
@@ -32,7 +44,79 @@ impl Digest {
     }
 
     pub fn hex(&self) -> String {
-        hex::encode(self.0)
+        self.with_text(|text| text[PREFIX.len()..].to_owned())
+    }
+
+    /// Its text without an allocation: every event of a call names a few.
+    fn with_text<R>(&self, read: impl FnOnce(&str) -> R) -> R {
+        let mut text = [0; TEXT_BYTES];
+        let (prefix, digits) = text.split_at_mut(PREFIX.len());
+        prefix.copy_from_slice(PREFIX.as_bytes());
+        hex::encode_to_slice(self.0, digits).expect("two digits a byte");
+        read(std::str::from_utf8(&text).expect("digits are text"))
+    }
+}
+
+/// A JSON object written in its canonical form key by key, for what is hashed at every call: to build it as a value
+/// first takes longer than to hash it.
+pub struct Object {
+    text: String,
+    last: &'static str,
+}
+
+impl Object {
+    /// Room for the parts of a usual call.
+    const ROOM: usize = 1 << 10;
+
+    #[expect(clippy::new_without_default, reason = "nobody needs one without keys")]
+    pub fn new() -> Self {
+        let mut text = String::with_capacity(Self::ROOM);
+        text.push('{');
+        Self { text, last: "" }
+    }
+
+    /// Keys are ASCII and come in their order.
+    fn key(&mut self, key: &'static str) {
+        assert!(self.last < key, "`{key}` stands after `{}`", self.last);
+        self.text.push_str(if self.last.is_empty() { "\"" } else { ",\"" });
+        self.text.push_str(key);
+        self.text.push_str("\":");
+        self.last = key;
+    }
+
+    pub fn text(mut self, key: &'static str, text: &str) -> Self {
+        self.key(key);
+        write_string(text, &mut self.text);
+        self
+    }
+
+    pub fn digest(mut self, key: &'static str, digest: &Digest) -> Self {
+        self.key(key);
+        digest.with_text(|text| write_string(text, &mut self.text));
+        self
+    }
+
+    pub fn value(mut self, key: &'static str, value: &Value) -> Self {
+        self.key(key);
+        write_canonical(value, &mut self.text);
+        self
+    }
+
+    /// What is not JSON yet.
+    pub fn of(self, key: &'static str, value: &impl Serialize) -> Self {
+        self.value(key, &serde_json::to_value(value).expect("a value built from JSON serializes"))
+    }
+
+    /// JSON in canonical form already.
+    pub fn written(mut self, key: &'static str, json: &str) -> Self {
+        self.key(key);
+        self.text.push_str(json);
+        self
+    }
+
+    pub fn canonical(mut self) -> String {
+        self.text.push('}');
+        self.text
     }
 }
 
@@ -44,13 +128,11 @@ pub fn canonical(value: &impl Serialize) -> String {
 /// The same of what is a [`Value`] already. It stands in the way of every call several times, and a serializer that
 /// puts keys in order copies every piece of text first.
 pub fn canonical_value(value: &Value) -> String {
-    let mut text = String::with_capacity(TEXT_BYTES);
+    let mut text = String::with_capacity(Object::ROOM);
     write_canonical(value, &mut text);
     text
 }
 
-/// Room for the parts of a usual call.
-const TEXT_BYTES: usize = 1 << 10;
 /// Integers up to here are exact, and written as they are.
 const EXACT_MAX: u64 = 1 << 53;
 
@@ -95,13 +177,13 @@ fn write_string(string: &str, text: &mut String) {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sha256:{}", self.hex())
+        self.with_text(|text| f.write_str(text))
     }
 }
 
-impl From<Digest> for String {
-    fn from(digest: Digest) -> Self {
-        digest.to_string()
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.with_text(|text| serializer.serialize_str(text))
     }
 }
 
@@ -115,7 +197,7 @@ impl TryFrom<String> for Digest {
 
     fn try_from(text: String) -> Result<Self, NotADigest> {
         let mut bytes = [0; 32];
-        match text.strip_prefix("sha256:") {
+        match text.strip_prefix(PREFIX) {
             Some(digits) if hex::decode_to_slice(digits, &mut bytes).is_ok() => Ok(Self(bytes)),
             _ => Err(NotADigest(text)),
         }
@@ -136,8 +218,8 @@ pub fn pause_digest(parts: &Value) -> Digest {
 }
 
 /// The digest an approval hangs on: what would run, under which grants and rules.
-pub fn call_digest(parts: &Value) -> Digest {
-    Digest::of_json("pausegate-call/1", parts)
+pub fn call_digest(parts: Object) -> Digest {
+    Digest::of_object("pausegate-call/1", parts)
 }
 
 #[cfg(test)]
@@ -164,14 +246,22 @@ mod tests {
         fn a_value_has_one_canonical_text(value in any_value()) {
             prop_assert_eq!(canonical_value(&value), canonical(&value));
         }
+
+        #[test]
+        fn an_object_written_key_by_key_is_the_same(value in any_value(), text in any::<String>()) {
+            let digest = Digest::of_bytes(b"wasm");
+            let written = canonical(&value);
+            let object = Object::new().digest("a", &digest).of("b", &(1, "x")).text("c", &text).value("d", &value).written("e", &written);
+            prop_assert_eq!(object.canonical(), canonical(&json!({"e": value, "d": value, "c": text, "b": [1, "x"], "a": digest})));
+        }
     }
 
     #[test]
     fn key_order_does_not_change_a_digest() {
-        let a = call_digest(&json!({"a": 1, "b": [1.0, "x"]}));
-        let b = call_digest(&json!({"b": [1, "x"], "a": 1}));
+        let a = pause_digest(&json!({"a": 1, "b": [1.0, "x"]}));
+        let b = pause_digest(&json!({"b": [1, "x"], "a": 1}));
         assert_eq!(a, b);
-        assert_ne!(a, pause_digest(&json!({"a": 1, "b": [1, "x"]})));
+        assert_ne!(a, call_digest(Object::new().of("a", &1).of("b", &(1, "x"))));
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub struct CallFacts<'a> {
     pub tool: &'a str,
     pub effects: Effects,
     pub arguments: &'a Value,
-    /// `YYYY-MM-DD` in UTC, for `until`.
-    pub today: &'a str,
+    /// In UTC, for `until`.
+    pub today: jiff::civil::Date,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +43,9 @@ pub struct Judgement {
     pub shut: Vec<String>,
     pub requirements: Requirements,
     pub limits: Limits,
-    /// The rules for this tool, as they enter the call digest (no line numbers: moving a rule changes nothing).
-    pub rules: Value,
+    /// The rules for this tool as canonical JSON, as they enter the call digest (no line numbers: moving a rule changes
+    /// nothing).
+    pub rules: String,
 }
 
 /// Who may decide, frozen in the pause.
@@ -71,28 +72,30 @@ pub struct Explanation {
 
 impl Grants {
     pub fn judge(&self, call: CallFacts<'_>) -> Judgement {
-        self.explain(call).judgement
-    }
-
-    pub fn explain(&self, call: CallFacts<'_>) -> Explanation {
-        let section = self.section(&call);
         let mut judgement = rules::judge(self, &call);
-        let mut explained = Vec::new();
-        match section {
-            Ok(section) => {
+        match self.plugins.get(call.plugin) {
+            Some(section) if section.digest.matches(call.plugin_digest) => {
                 judgement.limits = section.limits.clone();
                 judgement.held.env = section.env.clone();
-                let lines = lines::stand(section, &call);
-                explained.extend(lines.iter().map(|line| format!("{}: {}", self.place(line.number), line.standing)));
-                lines.into_iter().for_each(|line| self.enter(line, &mut judgement));
+                lines::stand(section, &call).into_iter().for_each(|line| self.enter(line, &mut judgement));
                 self.deny_what_none_covers(section, &call, &mut judgement);
             }
-            Err(reason) => {
-                explained.push(reason.clone());
-                judgement.shut.extend(self.plugins.contains_key(call.plugin).then_some(reason));
-            }
+            Some(section) => judgement.shut.push(self.for_other_bytes(section, &call)),
+            None => {}
         }
-        Explanation { judgement, lines: explained }
+        judgement
+    }
+
+    /// What nobody asks about a call that simply runs, so it is not part of judging it.
+    pub fn explain(&self, call: CallFacts<'_>) -> Explanation {
+        let lines = match self.plugins.get(call.plugin) {
+            Some(section) if section.digest.matches(call.plugin_digest) => {
+                lines::stand(section, &call).iter().map(|line| format!("{}: {}", self.place(line.number), line.standing)).collect()
+            }
+            Some(section) => vec![self.for_other_bytes(section, &call)],
+            None => vec![format!("{}: no section `[plugins.{}]`, so it holds nothing", self.file_name(), call.plugin)],
+        };
+        Explanation { judgement: self.judge(call), lines }
     }
 
     /// Whether a `none` line for this plugin covers a guest path in normal form.
@@ -100,19 +103,10 @@ impl Grants {
         self.plugins.get(plugin).is_some_and(|section| lines::covering_none(section, path).is_some())
     }
 
-    /// The plugin's section, if it holds for these bytes.
-    fn section(&self, call: &CallFacts<'_>) -> Result<&PluginGrants, String> {
-        let Some(section) = self.plugins.get(call.plugin) else {
-            return Err(format!("{}: no section `[plugins.{}]`, so it holds nothing", self.file_name(), call.plugin));
-        };
-        if section.digest.matches(call.plugin_digest) {
-            return Ok(section);
-        }
-        let place = self.place(section.line);
-        Err(format!(
-            "{place}: `[plugins.{0}]` is for other bytes than {1}, so they hold nothing until `pausegate trust {0}`",
-            call.plugin, call.plugin_digest
-        ))
+    fn for_other_bytes(&self, section: &PluginGrants, call: &CallFacts<'_>) -> String {
+        let (place, plugin) = (self.place(section.line), call.plugin);
+        let digest = call.plugin_digest;
+        format!("{place}: `[plugins.{plugin}]` is for other bytes than {digest}, so they hold nothing until `pausegate trust {plugin}`")
     }
 
     fn enter(&self, line: Line, judgement: &mut Judgement) {

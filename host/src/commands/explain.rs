@@ -35,14 +35,13 @@ impl Explain {
         let tool = plugins.catalog().into_iter().find(|tool| tool.name == self.tool);
         let tool =
             tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
-        let today = setup.clock.now().strftime("%Y-%m-%d").to_string();
         let explained = grants.explain(CallFacts {
             plugin: &tool.plugin,
             plugin_digest: &tool.plugin_digest,
             tool: &tool.name,
             effects: tool.effects,
             arguments: &arguments,
-            today: &today,
+            today: jiff::tz::Offset::UTC.to_datetime(setup.clock.now()).date(),
         });
         let misfit = text.and_then(|_| Schema::of_object(&tool.input_schema).ok()).and_then(|schema| schema.check(&arguments).err());
         if self.json {

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Call, ChainState};
 use crate::call::ToolSpec;
 use crate::call::schema::Schema;
 use crate::capability::Grants;
 use crate::capability::judge::{CallFacts, Judgement};
-use crate::digest::{Digest, call_digest};
+use crate::digest::{Digest, Object, call_digest};
 
 /// What rules need from outside: the grants in force, the moment, fresh ids.
 pub struct Rules<'a> {
@@ -23,28 +23,35 @@ pub struct Rules<'a> {
 
 /// Compiled input schemas, so that each is compiled once in a process and not once a call.
 #[derive(Default)]
-pub struct Schemas(Mutex<HashMap<Digest, Arc<Schema>>>);
+pub struct Schemas(Mutex<HashMap<Digest, ByTool>>);
+
+/// Of one plugin's bytes.
+type ByTool = HashMap<String, Arc<Schema>>;
 
 impl Schemas {
     /// Kept at most: far more than any catalogue has tools; beyond it the map starts anew.
     const KEPT_MAX: usize = 4096;
 
     pub fn check(&self, tool: &ToolSpec, arguments: &Value) -> Result<(), String> {
-        let key = Digest::of_bytes(format!("{}\0{}", tool.plugin_digest, tool.name).as_bytes());
-        let known = self.0.lock().expect("no panic under this lock").get(&key).cloned();
-        let schema = match known {
+        let schema = match self.known(tool) {
             Some(schema) => schema,
-            None => {
-                let schema = Arc::new(Schema::of_object(&tool.input_schema).map_err(|error| error.to_string())?);
-                let mut schemas = self.0.lock().expect("no panic under this lock");
-                if schemas.len() >= Self::KEPT_MAX {
-                    schemas.clear();
-                }
-                schemas.insert(key, schema.clone());
-                schema
-            }
+            None => self.compile(tool)?,
         };
         schema.check(arguments)
+    }
+
+    fn known(&self, tool: &ToolSpec) -> Option<Arc<Schema>> {
+        self.0.lock().expect("no panic under this lock").get(&tool.plugin_digest)?.get(&tool.name).cloned()
+    }
+
+    fn compile(&self, tool: &ToolSpec) -> Result<Arc<Schema>, String> {
+        let schema = Arc::new(Schema::of_object(&tool.input_schema).map_err(|error| error.to_string())?);
+        let mut schemas = self.0.lock().expect("no panic under this lock");
+        if schemas.values().map(HashMap::len).sum::<usize>() >= Self::KEPT_MAX {
+            schemas.clear();
+        }
+        schemas.entry(tool.plugin_digest.clone()).or_default().insert(tool.name.clone(), schema.clone());
+        Ok(schema)
     }
 }
 
@@ -57,26 +64,25 @@ pub struct Judged {
 impl ChainState {
     /// Judges `call` with `arguments`; the arguments may be an edit that is not in force yet.
     pub fn judge(&self, rules: &Rules<'_>, tool: &ToolSpec, call: &Call, arguments: &Value) -> Judged {
-        let today = rules.now.strftime("%Y-%m-%d").to_string();
         let judgement = rules.grants.judge(CallFacts {
             plugin: &tool.plugin,
             plugin_digest: &tool.plugin_digest,
             tool: &tool.name,
             effects: tool.effects,
             arguments,
-            today: &today,
+            today: jiff::tz::Offset::UTC.to_datetime(rules.now).date(),
         });
-        let digest = call_digest(&json!({
-            "chain": self.id,
-            "call": call.key,
-            "tool": tool.name,
-            "plugin_digest": tool.plugin_digest,
-            "effects": tool.effects,
-            "arguments": arguments,
-            "grants": judgement.held,
-            "rules": judgement.rules,
-            "opens": judgement.opens,
-        }));
+        let parts = Object::new()
+            .value("arguments", arguments)
+            .of("call", &call.key)
+            .text("chain", &self.id.0)
+            .text("effects", tool.effects.as_str())
+            .of("grants", &judgement.held)
+            .of("opens", &judgement.opens)
+            .digest("plugin_digest", &tool.plugin_digest)
+            .written("rules", &judgement.rules)
+            .text("tool", &tool.name);
+        let digest = call_digest(parts);
         Judged { judgement, digest }
     }
 }
@@ -84,7 +90,85 @@ impl ChainState {
 impl Call {
     /// The same over attempts of unchanged arguments; an edit changes it.
     pub fn idempotency_key(&self, state: &ChainState) -> String {
-        let parts = json!({"chain": state.id, "call": self.key, "arguments": self.arguments});
-        Digest::of_json("pausegate-idempotency/1", &parts).hex()
+        let arguments = self.arguments.as_ref().unwrap_or(&Value::Null);
+        let parts = Object::new().value("arguments", arguments).of("call", &self.key).text("chain", &state.id.0);
+        Digest::of_object("pausegate-idempotency/1", parts).hex()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::{CallKey, Effects};
+    use crate::capability::{Access, FsGrant, Limits, Pin, PluginGrants, Rule, Then, Verdict, When};
+    use crate::chain::ChainId;
+    use crate::event::Requested;
+
+    fn grants() -> Grants {
+        let fs = vec![FsGrant { mount: "/build".into(), path: "/srv/build".into(), access: Access::Write, when: When::Always, line: 3 }];
+        let section = PluginGrants { digest: Pin::Any, fs, http: vec![], env: Default::default(), limits: Limits::default(), line: 2 };
+        let rule = |tool: &str, effect| Rule {
+            tool: tool.into(),
+            args: vec![],
+            effect,
+            except: vec![],
+            approvers: vec![],
+            on_deny: Then::Continue,
+            line: 9,
+        };
+        let rules = vec![rule("files__*", Verdict::Ask), rule("*", Verdict::Allow)];
+        Grants { plugins: [("files".to_owned(), section)].into(), rules, ..Grants::default() }
+    }
+
+    /// Approvals in old journals hang on it.
+    #[test]
+    fn a_call_digest_is_that_of_the_object_it_stands_for() {
+        let (plugin_digest, effects) = (Digest::of_bytes(b"files"), Effects::ReadOnly);
+        let tool = ToolSpec {
+            name: "files__read".into(),
+            plugin: "files".into(),
+            tool: "read".into(),
+            title: None,
+            description: String::new(),
+            input_schema: json!({}),
+            output_schema: None,
+            effects,
+            plugin_digest: plugin_digest.clone(),
+        };
+        let arguments = json!({"path": "/build/\"a\"", "deep": [1.5, null, {"b": 1, "a": 2}]});
+        let key = CallKey { turn: 2, ordinal: 11 };
+        let requested = Requested {
+            call: key,
+            id: "tc".into(),
+            provider_id: None,
+            tool: tool.name.clone(),
+            text: String::new(),
+            arguments: Some(arguments.clone()),
+        };
+        let call = Call::requested(&requested, jiff::Timestamp::UNIX_EPOCH);
+        let state = ChainState::new(ChainId("ch_a".into()));
+        let (grants, schemas) = (grants(), Schemas::default());
+        let rules = Rules { grants: &grants, now: jiff::Timestamp::UNIX_EPOCH, id: &|prefix| prefix.to_owned(), schemas: &schemas };
+        let judged = state.judge(&rules, &tool, &call, &arguments);
+        assert_eq!((judged.judgement.held.fs.len(), judged.judgement.verdict), (1, Verdict::Ask));
+        let rule =
+            |tool: &str, effect: &str| json!({"tool": tool, "args": [], "effect": effect, "approvers": [], "on_deny": "continue", "except": []});
+        let parts = json!({
+            "chain": "ch_a",
+            "call": key,
+            "tool": "files__read",
+            "plugin_digest": plugin_digest,
+            "effects": effects,
+            "arguments": arguments,
+            "grants": judged.judgement.held,
+            "rules": {"default": "allow", "rules": [rule("*", "allow"), rule("files__*", "ask")]},
+            "opens": [],
+        });
+        // The order of the rules is that of their texts.
+        assert_eq!(judged.digest, Digest::of_json("pausegate-call/1", &parts));
+        let parts = json!({"chain": "ch_a", "call": key, "arguments": arguments});
+        assert_eq!(call.idempotency_key(&state), Digest::of_json("pausegate-idempotency/1", &parts).hex());
     }
 }

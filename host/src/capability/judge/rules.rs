@@ -1,12 +1,12 @@
 //! The rules: deny beats ask beats allow; an except skips its own rule; no match leaves the default.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{CallFacts, Judgement, Requirements};
 use crate::capability::pattern::argument::lookup;
 use crate::capability::pattern::{ArgumentPattern, Side, tool_matches};
 use crate::capability::{Except, Grants, Held, Rule, Verdict};
-use crate::digest::canonical;
+use crate::digest::{Object, canonical_value};
 
 /// What the rules say; the plugin's own lines are not looked at.
 pub(super) fn judge(grants: &Grants, call: &CallFacts<'_>) -> Judgement {
@@ -72,7 +72,7 @@ fn all_match(patterns: &[(Vec<String>, ArgumentPattern)], call: &CallFacts<'_>, 
 
 /// Through its last day, dates being `YYYY-MM-DD`.
 fn in_force(except: &Except, call: &CallFacts<'_>) -> bool {
-    except.until.as_deref().is_none_or(|until| until >= call.today)
+    except.until.as_deref().is_none_or(|until| until >= call.today.to_string().as_str())
 }
 
 /// Of every rule that may be about this call, also where an except skipped it: they hold for all its pauses.
@@ -88,19 +88,19 @@ fn requirements(for_tool: &[&Rule], call: &CallFacts<'_>) -> Requirements {
 }
 
 /// In an order of its own and without what has run out, so that the digest changes when the meaning does.
-fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> Value {
+fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> String {
     let except = |except: &Except| json!({"args": except.args, "until": except.until});
-    let mut rules: Vec<Value> = for_tool
+    let mut rules: Vec<String> = for_tool
         .iter()
         .map(|rule| {
-            json!({
+            canonical_value(&json!({
                 "tool": rule.tool, "args": rule.args, "effect": rule.effect, "approvers": rule.approvers, "on_deny": rule.on_deny,
                 "except": rule.except.iter().filter(|except| in_force(except, call)).map(except).collect::<Vec<_>>(),
-            })
+            }))
         })
         .collect();
-    rules.sort_by_cached_key(canonical);
-    json!({"default": grants.default_verdict, "rules": rules})
+    rules.sort();
+    Object::new().text("default", word(grants.default_verdict)).written("rules", &format!("[{}]", rules.join(","))).canonical()
 }
 
 fn arguments(patterns: &[(Vec<String>, ArgumentPattern)]) -> String {

@@ -52,7 +52,7 @@ pub(super) fn grants(fs: Vec<FsGrant>, http: Vec<HttpGrant>, rules: Vec<Rule>) -
 }
 
 pub(super) fn judge(grants: &Grants, effects: Effects, arguments: &Value) -> Judgement {
-    grants.judge(CallFacts { plugin: "files", plugin_digest: &digest(), tool: "files__delete", effects, arguments, today: TODAY })
+    grants.judge(CallFacts { plugin: "files", plugin_digest: &digest(), tool: "files__delete", effects, arguments, today: TODAY.parse().unwrap() })
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn d06_other_bytes_hold_nothing() {
         tool: "files__delete",
         effects: Effects::Once,
         arguments: &json!({}),
-        today: TODAY,
+        today: TODAY.parse().unwrap(),
     });
     assert_eq!((judgement.held, judgement.opens, judgement.limits), (Held::default(), vec![], Limits::default()));
     assert!(judgement.shut[0].starts_with("grants.toml:5: `[plugins.files]` is for other bytes"), "{:?}", judgement.shut);
@@ -157,7 +157,7 @@ fn d06_other_bytes_hold_nothing() {
         tool: "none__x",
         effects: Effects::Once,
         arguments: &json!({}),
-        today: TODAY,
+        today: TODAY.parse().unwrap(),
     });
     assert_eq!((unknown.held, unknown.shut), (Held::default(), vec![]));
 }
@@ -263,7 +263,7 @@ fn an_explanation_names_every_line() {
         tool: "files__delete",
         effects: Effects::ReadOnly,
         arguments: &arguments,
-        today: TODAY,
+        today: TODAY.parse().unwrap(),
     });
     insta::assert_snapshot!(explanation.lines.join("\n"), @r"
     grants.toml:10: in force: fs read everything below /build

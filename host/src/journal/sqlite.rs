@@ -26,6 +26,7 @@ mod lock;
 mod read;
 mod rebuild;
 mod schema;
+mod tails;
 mod write;
 mod writer;
 

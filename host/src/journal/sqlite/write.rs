@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::tails::Tails;
 use crate::call::CallKey;
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::journal::projection::PauseProjection;
@@ -52,7 +53,30 @@ impl Entry {
         self.records.iter().map(|record| record.payload.len()).sum()
     }
 
-    pub fn write(&self, connection: &Connection) -> Result<Seq, Refused> {
+    pub fn write(&self, connection: &Connection, tails: &mut Tails) -> Result<Seq, Refused> {
+        let (prev, hashes) = match self.advance_known(connection, tails)? {
+            Some(advanced) => advanced,
+            None => self.advance(connection, tails)?,
+        };
+        write_events(connection, &self.chain, &self.records, prev, &hashes)?;
+        write_rows(connection, &self.rows)?;
+        Ok(self.head())
+    }
+
+    /// Moves the chain's row on from where this process left it; `None` where it left it elsewhere, or others moved it.
+    fn advance_known(&self, connection: &Connection, tails: &mut Tails) -> rusqlite::Result<Option<(Hash, Vec<Hash>)>> {
+        let Some(tail) = tails.before(self) else { return Ok(None) };
+        let hashes = self.hashes(&tail.at.hash);
+        let to = Position { head: self.head(), hash: last(&hashes), epoch: tail.at.epoch };
+        if !move_chain(connection, &self.rows.chain, &tail.at, &to)? {
+            return Ok(None);
+        }
+        let from = std::mem::replace(&mut tail.at, to);
+        Ok(Some((from.hash, hashes)))
+    }
+
+    /// Looks at the row first, and writes all of it.
+    fn advance(&self, connection: &Connection, tails: &mut Tails) -> Result<(Hash, Vec<Hash>), Refused> {
         let at = Position::read(connection, &self.chain)?;
         if self.epoch.is_some_and(|epoch| epoch != at.epoch) {
             return Err(Refused::Journal(JournalError::Fenced { chain: self.chain.clone() }));
@@ -60,15 +84,29 @@ impl Entry {
         if self.after != at.head {
             return Err(Refused::Journal(JournalError::Moved { chain: self.chain.clone(), head: at.head }));
         }
-        let mut hash = at.hash;
-        for record in &self.records {
-            hash = write_event(connection, &self.chain, record, &hash)?;
-        }
-        let head = self.after + self.records.len() as Seq;
-        write_chain(connection, &self.rows.chain, &Position { head, hash, ..at })?;
-        write_rows(connection, &self.rows)?;
-        Ok(head)
+        let hashes = self.hashes(&at.hash);
+        let to = Position { head: self.head(), hash: last(&hashes), epoch: at.epoch };
+        write_chain(connection, &self.rows.chain, &to)?;
+        tails.keep(&self.rows.chain, to);
+        Ok((at.hash, hashes))
     }
+
+    fn head(&self) -> Seq {
+        self.after + self.records.len() as Seq
+    }
+
+    fn hashes(&self, prev: &Hash) -> Vec<Hash> {
+        let mut hash = *prev;
+        let chained = self.records.iter().map(|record| {
+            hash = record.hash(&self.chain, &hash);
+            hash
+        });
+        chained.collect()
+    }
+}
+
+fn last(hashes: &[Hash]) -> Hash {
+    *hashes.last().expect("an append has events")
 }
 
 /// Where a chain stands: what an append builds on.
@@ -86,12 +124,15 @@ impl Position {
     }
 }
 
-fn write_event(connection: &Connection, chain: &ChainId, record: &Record, prev: &Hash) -> rusqlite::Result<Hash> {
-    let hash = record.hash(chain, prev);
-    connection
-        .prepare_cached("INSERT INTO event (chain, seq, at, kind, payload, epoch, prev_hash, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
-        .execute(params![chain.0, signed(record.seq), record.at, record.kind, record.payload, signed(record.epoch), prev, hash])?;
-    Ok(hash)
+fn write_events(connection: &Connection, chain: &ChainId, records: &[Record], mut prev: Hash, hashes: &[Hash]) -> rusqlite::Result<()> {
+    let mut statement = connection
+        .prepare_cached("INSERT INTO event (chain, seq, at, kind, payload, epoch, prev_hash, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?;
+    for (record, hash) in records.iter().zip(hashes) {
+        let Record { seq, at, kind, payload, epoch } = record;
+        statement.execute(params![chain.0, signed(*seq), at, kind, payload, signed(*epoch), prev, hash])?;
+        prev = *hash;
+    }
+    Ok(())
 }
 
 /// The holder stays as it is: it is not the fold's to say.
@@ -123,16 +164,41 @@ pub fn write_chain(connection: &Connection, row: &ChainRow, at: &Position) -> ru
     Ok(())
 }
 
+/// Only what changes from append to append, and only where the row still stands at `from`: what is indexed stays
+/// untouched, so that its pages need not be written.
+fn move_chain(connection: &Connection, row: &ChainRow, from: &Position, to: &Position) -> rusqlite::Result<bool> {
+    let moved = connection
+        .prepare_cached(
+            "UPDATE chain SET head = ?1, head_hash = ?2, status = ?3, detail = ?4, turns = ?5, calls = ?6, open_pauses = ?7,
+                 updated_at = ?8
+             WHERE id = ?9 AND head = ?10 AND head_hash = ?11 AND epoch = ?12",
+        )?
+        .execute(params![
+            signed(to.head),
+            to.hash,
+            row.status.as_str(),
+            row.detail,
+            row.turns,
+            row.calls,
+            row.open_pauses,
+            time_text(row.updated_at),
+            row.id.0,
+            signed(from.head),
+            from.hash,
+            signed(from.epoch)
+        ])?;
+    Ok(moved == 1)
+}
+
 pub fn write_rows(connection: &Connection, rows: &Projection) -> rusqlite::Result<()> {
     let chain = &rows.chain.id.0;
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO call (chain, turn, ordinal, id, tool, status, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+         ON CONFLICT (chain, turn, ordinal) DO UPDATE SET id = ?4, tool = ?5, status = ?6, attempts = ?7",
+    )?;
     for row in &rows.calls {
         let CallKey { turn, ordinal } = row.call;
-        connection
-            .prepare_cached(
-                "INSERT INTO call (chain, turn, ordinal, id, tool, status, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                 ON CONFLICT (chain, turn, ordinal) DO UPDATE SET id = ?4, tool = ?5, status = ?6, attempts = ?7",
-            )?
-            .execute(params![chain, turn, ordinal, row.id, row.tool, row.status.as_str(), row.attempts])?;
+        statement.execute(params![chain, turn, ordinal, row.id, row.tool, row.status.as_str(), row.attempts])?;
     }
     for PauseProjection { row, opened_at, open } in &rows.pauses {
         connection

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::fault;
 use super::schema::Place;
+use super::tails::Tails;
 use super::write::{self, Entry, Refused};
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::journal::JournalError;
@@ -53,7 +54,7 @@ impl Writer {
     pub fn start(place: Place, connection: Connection) -> Result<Self, JournalError> {
         let (orders, queue) = mpsc::channel(QUEUE_MAX);
         let path = place.path.clone();
-        let store = Arc::new(Mutex::new(Store { place, connection, synchronous: None }));
+        let store = Arc::new(Mutex::new(Store { place, connection, synchronous: None, tails: Tails::default() }));
         let run = {
             let store = store.clone();
             move || run(&store, queue)
@@ -104,6 +105,7 @@ struct Store {
     connection: Connection,
     /// As last set on the connection.
     synchronous: Option<&'static str>,
+    tails: Tails,
 }
 
 impl Store {
@@ -113,7 +115,7 @@ impl Store {
             self.connection.busy_timeout(Duration::ZERO)?;
             let begun = self.run_cached("BEGIN IMMEDIATE");
             self.connection.busy_timeout(self.place.wait)?;
-            begun.and_then(|()| self.alone(|connection| entry.write(connection)))
+            begun.and_then(|()| self.alone(|connection, tails| entry.write(connection, tails)))
         });
         match written {
             Err(error) if fault::is_busy(&error) && self.connection.is_autocommit() => None,
@@ -143,7 +145,7 @@ impl Store {
         self.synchronize(if batch.iter().any(Order::is_promise) { "FULL" } else { "NORMAL" })?;
         self.begin()?;
         if let [order] = batch {
-            return Ok(vec![self.alone(|connection| order.write(connection))?]);
+            return Ok(vec![self.alone(|connection, tails| order.write(connection, tails))?]);
         }
         let outcomes = batch.iter().map(|order| self.one(order)).collect::<Result<_, _>>()?;
         self.run_cached("COMMIT")?;
@@ -151,8 +153,8 @@ impl Store {
     }
 
     /// No savepoint, which would keep a copy of every page it touches: undoing it undoes nothing of others.
-    fn alone(&self, write: impl FnOnce(&Connection) -> Result<u64, Refused>) -> rusqlite::Result<Result<u64, JournalError>> {
-        let told = match write(&self.connection) {
+    fn alone(&mut self, write: impl FnOnce(&Connection, &mut Tails) -> Result<u64, Refused>) -> rusqlite::Result<Result<u64, JournalError>> {
+        let told = match write(&self.connection, &mut self.tails) {
             Ok(number) => {
                 self.run_cached("COMMIT")?;
                 return Ok(Ok(number));
@@ -165,9 +167,9 @@ impl Store {
         Ok(Err(told))
     }
 
-    fn one(&self, order: &Order) -> rusqlite::Result<Result<u64, JournalError>> {
+    fn one(&mut self, order: &Order) -> rusqlite::Result<Result<u64, JournalError>> {
         self.run_cached("SAVEPOINT one")?;
-        match order.write(&self.connection) {
+        match order.write(&self.connection, &mut self.tails) {
             Ok(number) => {
                 self.run_cached("RELEASE one")?;
                 Ok(Ok(number))
@@ -216,9 +218,9 @@ impl Store {
 }
 
 impl Order {
-    fn write(&self, connection: &Connection) -> Result<u64, Refused> {
+    fn write(&self, connection: &Connection, tails: &mut Tails) -> Result<u64, Refused> {
         match self {
-            Self::Append(entry, _) => entry.write(connection),
+            Self::Append(entry, _) => entry.write(connection, tails),
             Self::Take { chain, holder, .. } => Ok(write::take(connection, chain, holder)?),
             Self::Release { chain, epoch } => Ok(write::release(connection, chain, *epoch).map(|()| *epoch)?),
         }

@@ -30,7 +30,7 @@ pub mod settle_attempt;
 pub mod start;
 pub mod stop;
 
-pub use judged::{Rules, Schemas};
+pub use judged::{JudgedCalls, Rules, Schemas};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChainState {

@@ -62,7 +62,7 @@ impl Host {
                     let results: Vec<_> = results.collect();
                     let received =
                         Event::TurnReceived { turn: 1, origin: *origin, parts: trailing.parts.clone(), verbatim: None, usage: None, calls };
-                    events.extend(with_admission(&after, rules, received));
+                    events.extend(with_admission(&after, rules, received).0);
                     events.splice(2..2, results);
                 }
                 Ok((events, ()))

@@ -22,7 +22,7 @@ use crate::state::next::{Around, Next, next};
 use crate::state::settle_attempt::{Ending, settle};
 use crate::state::start::{Startable, start};
 use crate::state::stop::ended;
-use crate::state::{ChainState, Rules, recheck};
+use crate::state::{ChainState, JudgedCalls, Rules, recheck};
 
 /// How often a busy runner looks whether someone decided meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
@@ -96,7 +96,7 @@ impl Driver {
             chain.record(|_, _| vec![Event::ChainUnblocked { why: "what it waited for is settled".to_owned() }]).await?;
         }
         match next {
-            Next::StartCalls(_) => self.record_and_start(chain, |_, _| Vec::new()).await?,
+            Next::StartCalls(_) => self.record_and_start(chain, |_, _| Default::default()).await?,
             Next::Wait => self.wait(chain).await?,
             Next::CallModel => return self.call_model(chain).await,
             Next::Pause => return Ok(Some(Rest::Paused)),
@@ -109,21 +109,25 @@ impl Driver {
     }
 
     /// Appends events, and with them the start of what may start after them.
-    async fn record_and_start(&mut self, chain: &mut OpenChain, events: impl Fn(&ChainState, &Rules<'_>) -> Vec<Event>) -> Result<(), HostError> {
-        let decide = |state: &ChainState, rules: &Rules<'_>| Ok((events(state, rules), ()));
-        let ((), startable) = chain.transact_then(decide, |state, rules| self.started(state, rules)).await?;
+    async fn record_and_start(
+        &mut self,
+        chain: &mut OpenChain,
+        events: impl Fn(&ChainState, &Rules<'_>) -> (Vec<Event>, JudgedCalls),
+    ) -> Result<(), HostError> {
+        let decide = |state: &ChainState, rules: &Rules<'_>| Ok(events(state, rules));
+        let (_, startable) = chain.transact_then(decide, |state, rules, judged| self.started(state, rules, judged)).await?;
         for call in startable {
             self.attempts.start(&chain.host, &chain.state, call).await;
         }
         Ok(())
     }
 
-    fn started(&self, state: &ChainState, rules: &Rules<'_>) -> (Vec<Event>, Vec<Startable>) {
+    fn started(&self, state: &ChainState, rules: &Rules<'_>, judged: &mut JudgedCalls) -> (Vec<Event>, Vec<Startable>) {
         let Next::StartCalls(calls) = self.next(state) else { return Default::default() };
         if state.blocked.is_some() || self.interrupt.is_cancelled() {
             return Default::default();
         }
-        let (mut events, startable) = start(state, rules, &calls);
+        let (mut events, startable) = start(state, rules, &calls, judged);
         if !startable.is_empty() {
             events.push(Event::CallsStarted { calls: startable.iter().map(|call| call.started.clone()).collect() });
         }
@@ -143,7 +147,7 @@ impl Driver {
                 return Ok(());
             }
         };
-        self.record_and_start(chain, |state, rules| settled(state, rules, &ended)).await?;
+        self.record_and_start(chain, |state, rules| (settled(state, rules, &ended), JudgedCalls::new())).await?;
         self.heed_stop(&chain.state);
         Ok(())
     }
@@ -238,7 +242,7 @@ fn settled(state: &ChainState, rules: &Rules<'_>, ended: &[(CallKey, AttemptOutc
 }
 
 /// The turn, and what becomes of its calls, in one transaction.
-fn received(state: &ChainState, rules: &Rules<'_>, reply: &Reply) -> Vec<Event> {
+fn received(state: &ChainState, rules: &Rules<'_>, reply: &Reply) -> (Vec<Event>, JudgedCalls) {
     let turn = state.turns.last().map_or(0, |turn| turn.number) + 1;
     let mut parts = Vec::new();
     if !reply.reasoning.is_empty() {

@@ -44,7 +44,7 @@ impl OpenChain {
 
     /// Appends what `decide` makes of the state as it is; when someone wrote meanwhile, reads again and decides again.
     pub async fn transact<T>(&mut self, decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>) -> Result<T, HostError> {
-        let (value, ()) = self.transact_then(decide, |_, _| (Vec::new(), ())).await?;
+        let (value, ()) = self.transact_then(decide, |_, _, _| (Vec::new(), ())).await?;
         Ok(value)
     }
 
@@ -53,7 +53,7 @@ impl OpenChain {
     pub async fn transact_then<T, U>(
         &mut self,
         mut decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>,
-        mut follow: impl FnMut(&ChainState, &Rules<'_>) -> (Vec<Event>, U),
+        mut follow: impl FnMut(&ChainState, &Rules<'_>, &mut T) -> (Vec<Event>, U),
     ) -> Result<(T, U), HostError> {
         for _ in 0..RACES_MAX {
             let (now, epoch, after) = (self.host.clock.now(), self.epoch(), self.state.seq);
@@ -61,9 +61,9 @@ impl OpenChain {
             let (value, following) = {
                 let clock = self.host.clock.clone();
                 let rules = Rules { grants: &self.host.grants, now, id: &|prefix| clock.id(prefix), schemas: &self.host.schemas };
-                let (events, value) = decide(&self.state, &rules)?;
+                let (events, mut value) = decide(&self.state, &rules)?;
                 stamp(&mut self.state, now, epoch, events, &mut stamped);
-                let (events, following) = follow(&self.state, &rules);
+                let (events, following) = follow(&self.state, &rules, &mut value);
                 stamp(&mut self.state, now, epoch, events, &mut stamped);
                 (value, following)
             };

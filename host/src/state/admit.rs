@@ -1,6 +1,7 @@
 //! What becomes of the calls that a model asks for: unknown, malformed, denied, asked about, or ready.
 
-use super::{Call, ChainState, Rules, judged::Judged};
+use super::judged::{Judged, JudgedCalls};
+use super::{Call, ChainState, Rules};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
 use crate::capability::{FrozenUse, Opening, Uses, Verdict};
 use crate::event::{Event, Readied, Requested, Stamped};
@@ -8,34 +9,39 @@ use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
 /// Events for calls of `state` that wait to be admitted, in the order asked.
 pub fn admit(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> Vec<Event> {
-    admit_all(state, rules, calls.iter().map(|key| &state.calls[key]))
+    admit_all(state, rules, calls.iter().map(|key| &state.calls[key])).0
 }
 
 /// A turn and what becomes of its calls: one transaction. The calls need not be in `state` for that: a copy of it at
 /// every turn would make a chain's cost grow with its square.
-pub fn with_admission(state: &ChainState, rules: &Rules<'_>, received: Event) -> Vec<Event> {
+pub fn with_admission(state: &ChainState, rules: &Rules<'_>, received: Event) -> (Vec<Event>, JudgedCalls) {
     let calls: Vec<Call> = match &received {
         Event::TurnReceived { calls, .. } => calls.iter().map(|asked| Call::requested(asked, rules.now)).collect(),
         _ => Vec::new(),
     };
     let mut events = vec![received];
-    events.extend(admit_all(state, rules, &calls));
-    events
+    let (admitted, judged) = admit_all(state, rules, &calls);
+    events.extend(admitted);
+    (events, judged)
 }
 
-fn admit_all<'a>(state: &ChainState, rules: &Rules<'_>, calls: impl IntoIterator<Item = &'a Call>) -> Vec<Event> {
+fn admit_all<'a>(state: &ChainState, rules: &Rules<'_>, calls: impl IntoIterator<Item = &'a Call>) -> (Vec<Event>, JudgedCalls) {
     let mut readied = Vec::new();
     let mut events = Vec::new();
+    let mut ready = JudgedCalls::new();
     for call in calls {
         match admit_one(state, rules, call) {
-            Admission::Ready(ready) => readied.push(ready),
+            Admission::Ready(judged) => {
+                readied.push(Readied { call: call.key, digest: judged.digest.clone() });
+                ready.insert(call.key, judged);
+            }
             Admission::Event(event) => events.push(event),
         }
     }
     if !readied.is_empty() {
         events.push(Event::CallsReadied { calls: readied });
     }
-    events
+    (events, ready)
 }
 
 /// What `state` is after events that are not written yet.
@@ -47,7 +53,7 @@ pub fn apply(state: &mut ChainState, rules: &Rules<'_>, events: &[Event]) {
 
 #[expect(clippy::large_enum_variant, reason = "moved once, into the list that is returned")]
 enum Admission {
-    Ready(Readied),
+    Ready(Judged),
     Event(Event),
 }
 
@@ -78,7 +84,7 @@ fn admit_one(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Admission {
     match judged.judgement.verdict {
         Verdict::Deny => Admission::Event(denied(call, &judged)),
         Verdict::Ask => Admission::Event(Event::PauseOpened { pause: gate(state, rules, call, tool, value, &judged, None) }),
-        Verdict::Allow => Admission::Ready(Readied { call: call.key, digest: judged.digest }),
+        Verdict::Allow => Admission::Ready(judged),
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 
 use super::{Call, ChainState};
-use crate::call::ToolSpec;
 use crate::call::schema::Schema;
+use crate::call::{CallKey, ToolSpec};
 use crate::capability::Grants;
 use crate::capability::judge::{CallFacts, Judgement};
 use crate::digest::{Digest, Object, call_digest};
@@ -61,6 +61,9 @@ pub struct Judged {
     pub digest: Digest,
 }
 
+/// Calls that were admitted, for what starts them at the same moment and under the same grants.
+pub type JudgedCalls = HashMap<CallKey, Judged>;
+
 impl ChainState {
     /// Judges `call` with `arguments`; the arguments may be an edit that is not in force yet.
     pub fn judge(&self, rules: &Rules<'_>, tool: &ToolSpec, call: &Call, arguments: &Value) -> Judged {
@@ -101,7 +104,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::call::{CallKey, Effects};
+    use crate::call::Effects;
     use crate::capability::{Access, FsGrant, Limits, Pin, PluginGrants, Rule, Then, Verdict, When};
     use crate::chain::ChainId;
     use crate::event::Requested;

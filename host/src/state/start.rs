@@ -1,7 +1,9 @@
-//! The transaction that marks calls started: every call is judged again, and only what was approved starts.
+//! The transaction that marks calls started: a call that was admitted before it is judged again, and only what was
+//! approved starts.
 
 use super::admit::{denied, gate};
-use super::{Call, ChainState, Rules, judged::Judged};
+use super::judged::{Judged, JudgedCalls};
+use super::{Call, ChainState, Rules};
 use crate::call::{CallKey, ToolSpec};
 use crate::capability::{Held, Limits, Verdict};
 use crate::event::{Event, Started};
@@ -13,8 +15,9 @@ pub struct Startable {
     pub limits: Limits,
 }
 
-/// Events for calls that may not start after all, and the calls that may.
-pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> (Vec<Event>, Vec<Startable>) {
+/// Events for calls that may not start after all, and the calls that may. `judged` are those that were admitted under
+/// the same rules just now.
+pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey], judged: &mut JudgedCalls) -> (Vec<Event>, Vec<Startable>) {
     let mut events = Vec::new();
     let mut startable = Vec::new();
     for key in calls {
@@ -24,7 +27,7 @@ pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> (Vec<E
             events.extend(super::accept::tool_gone(call));
             continue;
         };
-        let judged = state.judge(rules, tool, call, arguments);
+        let judged = judged.remove(key).unwrap_or_else(|| state.judge(rules, tool, call, arguments));
         match hindrance(state, rules, call, tool, arguments, &judged) {
             Some(hindering) => events.extend(hindering),
             None => {

@@ -66,7 +66,7 @@ fn carry_on(history: &mut Vec<Entry>, reply: &Reply) -> Vec<String> {
         ids.push(usable.unwrap_or_else(|| format!("tc_{at}")));
         let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({"_raw": call.arguments}));
         parts.push(Part::tool_call(&call.name, arguments, &ids[at]));
-        results.push(Part::tool_result(&call.name, &format!("result {at}"), &ids[at], None));
+        results.push(Part::tool_result(&call.name, format!("result {at}"), &ids[at], None));
     }
     history.push(Entry { message: Message::new(Role::Assistant, parts), verbatim: reply.verbatim.clone() });
     history.push(Entry { message: Message::new(Role::Tool, results), verbatim: None });

@@ -98,7 +98,10 @@ impl ToolResult {
     /// What the model reads: text as it is, structured content as JSON, a failure as an `error` object.
     pub fn for_model(&self) -> String {
         match self {
-            Self::Success { content } => content.iter().map(Content::for_model).collect::<Vec<_>>().join("\n"),
+            Self::Success { content } => match content.as_slice() {
+                [one] => one.for_model(),
+                several => several.iter().map(Content::for_model).collect::<Vec<_>>().join("\n"),
+            },
             Self::Failure(failure) => {
                 let mut error = json!({"kind": failure.kind, "message": failure.message});
                 if let Some(ms) = failure.retry_after_ms {

@@ -3,7 +3,7 @@
 //! A part is the JSON object it came as, read through views, so that keys and part types of a newer writer survive.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -66,19 +66,19 @@ impl Message {
 
 impl Part {
     pub fn text(text: impl Into<String>) -> Self {
-        Self::from_value(json!({"type": "text", "text": text.into()}))
+        Self::of("text", [("text", text.into().into())])
     }
 
     pub fn reasoning(text: impl Into<String>) -> Self {
-        Self::from_value(json!({"type": "reasoning", "text": text.into()}))
+        Self::of("reasoning", [("text", text.into().into())])
     }
 
     pub fn tool_call(name: &str, arguments: Value, id: &str) -> Self {
-        Self::from_value(json!({"type": "tool_call", "name": name, "arguments": arguments, "tool_call_id": id}))
+        Self::of("tool_call", [("name", name.into()), ("arguments", arguments), ("tool_call_id", id.into())])
     }
 
-    pub fn tool_result(name: &str, output: &str, id: &str, exception: Option<String>) -> Self {
-        let mut part = Self::from_value(json!({"type": "tool_result", "name": name, "output": output, "tool_call_id": id}));
+    pub fn tool_result(name: &str, output: impl Into<String>, id: &str, exception: Option<String>) -> Self {
+        let mut part = Self::of("tool_result", [("name", name.into()), ("output", output.into().into()), ("tool_call_id", id.into())]);
         if let Some(exception) = exception {
             part.0.insert("exception".into(), Value::String(exception));
         }
@@ -112,11 +112,12 @@ impl Part {
         })
     }
 
-    fn from_value(value: Value) -> Self {
-        match value {
-            Value::Object(map) => Self(map),
-            _ => unreachable!("parts are built from object literals"),
-        }
+    /// The history is built of these at every turn: they get their room at once.
+    fn of<const KEYS: usize>(kind: &str, entries: [(&str, Value); KEYS]) -> Self {
+        let mut map = Map::with_capacity(1 + KEYS);
+        map.insert("type".to_owned(), kind.into());
+        map.extend(entries.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        Self(map)
     }
 
     fn str(&self, key: &str) -> Option<&str> {

@@ -58,6 +58,6 @@ impl Call {
             }
             _ => result.for_model(),
         };
-        Some(Part::tool_result(&self.tool, &output, &self.id, result.exception()))
+        Some(Part::tool_result(&self.tool, output, &self.id, result.exception()))
     }
 }

@@ -12,6 +12,7 @@ use crate::event::{Event, Origin};
 use crate::state::accept::{accept, changed};
 use crate::state::admit::{finished, request, with_admission};
 use crate::state::import::{Trailing, import};
+use crate::state::{ChainState, Rules};
 
 /// What a chain starts from.
 #[derive(Clone, Debug)]
@@ -47,27 +48,11 @@ impl Host {
         };
         let direct = prompt.call.map(|call| (Origin::Person, Trailing { parts: Vec::new(), calls: vec![(call, None)] }));
         let first = direct.or(imported.trailing.map(|trailing| (Origin::Imported, trailing)));
-        chain
-            .transact(|state, rules| {
-                let mut after = state.clone();
-                let mut events = vec![started.clone()];
-                crate::state::admit::apply(&mut after, rules, &events);
-                if let Some((origin, trailing)) = &first {
-                    let asked: Vec<_> = trailing.calls.iter().map(|(call, _)| call.clone()).collect();
-                    let calls = request(1, &asked, rules.id);
-                    let results = calls
-                        .iter()
-                        .zip(&trailing.calls)
-                        .filter_map(|(call, (_, result))| result.clone().map(|result| finished(call.call, CallStatus::Succeeded, result)));
-                    let results: Vec<_> = results.collect();
-                    let received =
-                        Event::TurnReceived { turn: 1, origin: *origin, parts: trailing.parts.clone(), verbatim: None, usage: None, calls };
-                    events.extend(with_admission(&after, rules, received).0);
-                    events.splice(2..2, results);
-                }
-                Ok((events, ()))
-            })
-            .await?;
+        let begun = |_: &ChainState, _: &Rules<'_>| Ok((vec![started.clone()], ()));
+        let asked = |state: &ChainState, rules: &Rules<'_>, _: &mut ()| {
+            (first.as_ref().map(|(origin, trailing)| first_turn(state, rules, *origin, trailing)).unwrap_or_default(), ())
+        };
+        chain.transact_then(begun, asked).await?;
         Ok(id)
     }
 
@@ -101,4 +86,19 @@ impl Host {
             })
             .await
     }
+}
+
+/// The turn that a chain starts with, and the results that came along with it.
+fn first_turn(state: &ChainState, rules: &Rules<'_>, origin: Origin, trailing: &Trailing) -> Vec<Event> {
+    let asked: Vec<_> = trailing.calls.iter().map(|(call, _)| call.clone()).collect();
+    let calls = request(1, &asked, rules.id);
+    let results = calls
+        .iter()
+        .zip(&trailing.calls)
+        .filter_map(|(call, (_, result))| result.clone().map(|result| finished(call.call, CallStatus::Succeeded, result)));
+    let results: Vec<_> = results.collect();
+    let received = Event::TurnReceived { turn: 1, origin, parts: trailing.parts.clone(), verbatim: None, usage: None, calls };
+    let (mut events, _) = with_admission(state, rules, received);
+    events.splice(1..1, results);
+    events
 }

@@ -4,7 +4,7 @@ use super::judged::{Judged, JudgedCalls};
 use super::{Call, ChainState, Rules};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
 use crate::capability::{FrozenUse, Opening, Uses, Verdict};
-use crate::event::{Event, Readied, Requested, Stamped};
+use crate::event::{Event, Readied, Requested};
 use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
 /// Events for calls of `state` that wait to be admitted, in the order asked.
@@ -42,13 +42,6 @@ fn admit_all<'a>(state: &ChainState, rules: &Rules<'_>, calls: impl IntoIterator
         events.push(Event::CallsReadied { calls: readied });
     }
     (events, ready)
-}
-
-/// What `state` is after events that are not written yet.
-pub fn apply(state: &mut ChainState, rules: &Rules<'_>, events: &[Event]) {
-    for event in events {
-        state.apply(&Stamped { seq: state.seq + 1, at: rules.now, epoch: 0, event: event.clone() });
-    }
 }
 
 #[expect(clippy::large_enum_variant, reason = "moved once, into the list that is returned")]

@@ -96,10 +96,22 @@ impl Object {
         self
     }
 
+    pub fn number(mut self, key: &'static str, number: u32) -> Self {
+        self.key(key);
+        self.text.push_str(&number.to_string());
+        self
+    }
+
     pub fn value(mut self, key: &'static str, value: &Value) -> Self {
         self.key(key);
         write_canonical(value, &mut self.text);
         self
+    }
+
+    pub fn object(mut self, key: &'static str, fill: impl FnOnce(Self) -> Self) -> Self {
+        self.key(key);
+        self.text.push('{');
+        Self { text: fill(Self { text: self.text, last: "" }).canonical(), last: key }
     }
 
     /// What is not JSON yet.
@@ -252,7 +264,9 @@ mod tests {
             let digest = Digest::of_bytes(b"wasm");
             let written = canonical(&value);
             let object = Object::new().digest("a", &digest).of("b", &(1, "x")).text("c", &text).value("d", &value).written("e", &written);
-            prop_assert_eq!(object.canonical(), canonical(&json!({"e": value, "d": value, "c": text, "b": [1, "x"], "a": digest})));
+            let object = object.object("f", |inner| inner.number("a", 7).value("b", &value)).number("g", 0);
+            let same = json!({"g": 0, "f": {"b": value, "a": 7}, "e": value, "d": value, "c": text, "b": [1, "x"], "a": digest});
+            prop_assert_eq!(object.canonical(), canonical(&same));
         }
     }
 

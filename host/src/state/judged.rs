@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Call, ChainState};
 use crate::call::schema::Schema;
 use crate::call::{CallKey, ToolSpec};
-use crate::capability::Grants;
 use crate::capability::judge::{CallFacts, Judgement};
+use crate::capability::{Grants, Held};
 use crate::digest::{Digest, Object, call_digest};
 
 /// What rules need from outside: the grants in force, the moment, fresh ids.
@@ -77,10 +77,10 @@ impl ChainState {
         });
         let parts = Object::new()
             .value("arguments", arguments)
-            .of("call", &call.key)
+            .object("call", |object| call.key.write(object))
             .text("chain", &self.id.0)
             .text("effects", tool.effects.as_str())
-            .of("grants", &judgement.held)
+            .object("grants", |object| judgement.held.write(object))
             .of("opens", &judgement.opens)
             .digest("plugin_digest", &tool.plugin_digest)
             .written("rules", &judgement.rules)
@@ -90,11 +90,23 @@ impl ChainState {
     }
 }
 
+impl CallKey {
+    fn write(self, object: Object) -> Object {
+        object.number("ordinal", self.ordinal).number("turn", self.turn)
+    }
+}
+
+impl Held {
+    fn write(&self, object: Object) -> Object {
+        object.of("env", &self.env).of("fs", &self.fs).of("http", &self.http)
+    }
+}
+
 impl Call {
     /// The same over attempts of unchanged arguments; an edit changes it.
     pub fn idempotency_key(&self, state: &ChainState) -> String {
         let arguments = self.arguments.as_ref().unwrap_or(&Value::Null);
-        let parts = Object::new().value("arguments", arguments).of("call", &self.key).text("chain", &state.id.0);
+        let parts = Object::new().value("arguments", arguments).object("call", |object| self.key.write(object)).text("chain", &state.id.0);
         Digest::of_object("pausegate-idempotency/1", parts).hex()
     }
 }

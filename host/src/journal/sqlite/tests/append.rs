@@ -78,6 +78,30 @@ async fn a_conflict_does_not_hurt_those_who_share_its_transaction() {
     assert_eq!(journal.projection_differences().await.unwrap(), Vec::<String>::new());
 }
 
+/// A writer knows where it left a chain; that never makes it write over what others did since.
+#[tokio::test]
+async fn what_others_wrote_since_is_seen_by_a_writer_that_knows_the_chain() {
+    let home = Home::new();
+    let (ours, theirs) = (home.open(), home.open());
+    let mut chain = Chain::started(&ours, "ch_1").await;
+    chain.write(&ours, vec![turn(1, 2)]).await.unwrap();
+
+    let mut late = chain.clone();
+    chain.write(&theirs, vec![begun(key(1, 0), 1)]).await.unwrap();
+    let moved = late.write(&ours, vec![said("late")]).await;
+    assert!(matches!(moved, Err(JournalError::Moved { head: 3, .. })), "{moved:?}");
+    chain.write(&ours, vec![finished(key(1, 0), CallStatus::Succeeded)]).await.unwrap();
+
+    let hold = theirs.take(&chain.id).await.unwrap();
+    let mut fenced = Chain { epoch: Some(0), ..chain.clone() };
+    let told = fenced.write(&ours, vec![begun(key(1, 1), 1)]).await;
+    assert!(matches!(told, Err(JournalError::Fenced { .. })), "{told:?}");
+    chain.write(&ours, vec![said("in time")]).await.unwrap();
+    chain.epoch = Some(hold.epoch);
+    chain.write(&ours, vec![begun(key(1, 1), 1)]).await.unwrap();
+    assert_eq!(theirs.projection_differences().await.unwrap(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn an_append_writes_all_of_its_events_or_none() {
     let home = Home::new();

@@ -1,6 +1,6 @@
 //! The rules: deny beats ask beats allow; an except skips its own rule; no match leaves the default.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{CallFacts, Judgement, Requirements};
 use crate::capability::pattern::argument::lookup;

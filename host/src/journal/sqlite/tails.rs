@@ -9,7 +9,7 @@ use super::write::{Entry, Position};
 use crate::chain::{Actor, ChainId};
 use crate::journal::ChainRow;
 
-/// Chains kept; beyond it the map starts anew. More than one process runs at a time.
+/// Chains kept; beyond it the map starts anew. More chains than one process ever runs at once.
 const KEPT_MAX: usize = 1024;
 
 #[derive(Default)]

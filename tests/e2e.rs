@@ -6,6 +6,7 @@ mod environment;
 mod errors;
 mod main_job;
 mod output;
+mod policy;
 mod questions;
 mod sandbox;
 mod signals;

@@ -53,6 +53,7 @@ async fn load(dir: &Path, cache: &Path) -> WasmPlugins {
 
 fn attempt(plugin: &str) -> Attempt {
     Attempt {
+        chain: pausegate::chain::ChainId("ch_1".to_owned()),
         plugin: plugin.into(),
         tool: "go".into(),
         call_id: "tc_1".into(),

@@ -4,13 +4,16 @@
 //! Nothing here widens: effective = grant ∧ tool ∧ chain ∧ effects, and `none` and deny win.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::frozen::FrozenUse;
+pub use self::keyvalue::{HeldKv, KvGrant};
 use self::pattern::ArgumentPattern;
+pub use self::tools::{ForTools, ToolGrants};
 use crate::chain::Actor;
 use crate::digest::Digest;
 
@@ -43,9 +46,32 @@ pub struct PluginGrants {
     pub fs: Vec<FsGrant>,
     pub http: Vec<HttpGrant>,
     pub env: BTreeMap<String, String>,
+    /// What `wasi:config` says to this plugin and to no other.
+    pub config: BTreeMap<String, String>,
+    /// Several lines add up; they have one scope.
+    pub kv: Vec<KvGrant>,
+    /// By the plugin's own names.
+    pub tools: BTreeMap<String, ToolGrants>,
     pub limits: Limits,
     /// Line of `[plugins.NAME]` in the file.
     pub line: usize,
+}
+
+impl PluginGrants {
+    /// A section that says nothing but for which bytes.
+    pub fn holding_nothing(digest: Pin, line: usize) -> Self {
+        Self {
+            digest,
+            fs: Vec::new(),
+            http: Vec::new(),
+            env: BTreeMap::new(),
+            config: BTreeMap::new(),
+            kv: Vec::new(),
+            tools: BTreeMap::new(),
+            limits: Limits::default(),
+            line,
+        }
+    }
 }
 
 /// The bytes a section holds for.
@@ -92,6 +118,7 @@ pub struct FsGrant {
     pub access: Access,
     pub when: When,
     pub on_missing: OnMissing,
+    pub tools: ForTools,
     pub line: usize,
 }
 
@@ -104,6 +131,7 @@ pub struct HttpGrant {
     pub private: bool,
     pub when: When,
     pub on_missing: OnMissing,
+    pub tools: ForTools,
     pub line: usize,
 }
 
@@ -194,6 +222,10 @@ pub struct Held {
     /// Uses that a person approved, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<FrozenUse>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kv: Vec<HeldKv>,
 }
 
 /// One line of file access in force.
@@ -225,6 +257,7 @@ pub enum Opening {
     Http(HeldHttp),
     /// Exactly this use, once.
     Use(FrozenUse),
+    Kv(HeldKv),
 }
 
 /// A use that was refused at the host call, with the line that would allow it.
@@ -243,17 +276,24 @@ pub struct Uses {
     pub http_requests: u64,
     /// Of `http_requests`, those that were neither GET nor HEAD.
     pub http_effects: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kv_writes: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Uses {
     pub fn effectful(&self) -> bool {
-        self.fs_writes + self.http_effects > 0
+        self.fs_writes + self.http_effects + self.kv_writes > 0
     }
 
     pub fn add(&mut self, other: Self) {
         self.fs_writes += other.fs_writes;
         self.http_requests += other.http_requests;
         self.http_effects += other.http_effects;
+        self.kv_writes += other.kv_writes;
     }
 }
 
@@ -263,7 +303,8 @@ impl Held {
         let fs = self.fs.iter().filter(|line| line.access == Access::Write).map(HeldFs::to_string);
         let http = self.http.iter().filter(|line| line.methods.iter().any(|method| !is_safe(method))).map(HeldHttp::to_string);
         let uses = self.uses.iter().filter(|held| held.is_effectful()).map(|held| format!("once: {held}"));
-        fs.chain(http).chain(uses).collect()
+        let kv = self.kv.iter().filter(|line| line.access == Access::Write).map(HeldKv::to_string);
+        fs.chain(http).chain(kv).chain(uses).collect()
     }
 
     /// With what an approval opens.
@@ -273,6 +314,7 @@ impl Held {
                 Opening::Fs(line) => self.fs.push(line.clone()),
                 Opening::Http(line) => self.http.push(line.clone()),
                 Opening::Use(frozen) => self.uses.push(frozen.clone()),
+                Opening::Kv(line) => self.kv.push(line.clone()),
             }
         }
         self
@@ -307,6 +349,7 @@ impl std::fmt::Display for Opening {
             Self::Fs(line) => line.fmt(f),
             Self::Http(line) => line.fmt(f),
             Self::Use(frozen) => write!(f, "once: {frozen}"),
+            Self::Kv(line) => line.fmt(f),
         }
     }
 }
@@ -314,4 +357,6 @@ impl std::fmt::Display for Opening {
 pub mod frozen;
 pub mod guest_path;
 pub mod judge;
+pub mod keyvalue;
 pub mod pattern;
+pub mod tools;

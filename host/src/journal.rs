@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{CallKey, CallStatus};
+use crate::capability::keyvalue::{KeyValues, KvError};
 use crate::chain::{Actor, ChainId, ChainStatus, Epoch, Seq};
 use crate::event::Stamped;
 use crate::pause::{Pause, PauseId, PauseStatus};
@@ -31,7 +32,8 @@ pub struct Append<'a> {
     pub state: &'a ChainState,
 }
 
-pub trait Journal: Send + Sync {
+/// The events of chains, and beside them the values that plugins keep.
+pub trait Journal: KeyValues {
     /// Writes all events or none; on disk before it returns where an event is a promise. Returns the last sequence number.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>>;
 
@@ -133,6 +135,9 @@ pub enum JournalError {
     /// Busy for longer than the wait allows.
     #[error("journal `{path}` is busy")]
     Busy { path: String },
+    /// A change of a plugin's values that is not made; it never leaves the journal in this form.
+    #[error(transparent)]
+    Values(KvError),
     /// A full disk, a read-only folder, a damaged file.
     #[error("journal `{path}`: {message}")]
     Away { path: String, message: String },

@@ -152,7 +152,7 @@ impl Pause {
     pub fn frozen(&self) -> Option<&FrozenUse> {
         self.opens.iter().find_map(|opening| match opening {
             Opening::Use(frozen) => Some(frozen),
-            Opening::Fs(_) | Opening::Http(_) => None,
+            Opening::Fs(_) | Opening::Http(_) | Opening::Kv(_) => None,
         })
     }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Effects, ToolResult, ToolSpec};
 use crate::capability::{FrozenUse, Held, Limits, Refusal, Uses};
+use crate::chain::ChainId;
 use crate::digest::Digest;
 use crate::pause::Ask;
 
@@ -19,6 +20,7 @@ mod attempt;
 mod bindings;
 mod cache;
 mod catalog;
+mod config;
 mod console;
 mod contract;
 mod engine;
@@ -67,6 +69,7 @@ pub struct LoadFailure {
 /// One attempt of one call.
 #[derive(Clone)]
 pub struct Attempt {
+    pub chain: ChainId,
     pub plugin: String,
     /// The plugin's own name of the tool.
     pub tool: String,

@@ -22,15 +22,25 @@ pub struct CallFacts<'a> {
     pub plugin_digest: &'a Digest,
     /// `<plugin>__<tool>`
     pub tool: &'a str,
+    /// As the plugin declares them.
     pub effects: Effects,
     pub arguments: &'a Value,
     /// In UTC, for `until`.
     pub today: jiff::civil::Date,
 }
 
+impl CallFacts<'_> {
+    /// The plugin's own name of the tool.
+    fn own_tool(&self) -> &str {
+        self.tool.strip_prefix(self.plugin).and_then(|rest| rest.strip_prefix("__")).unwrap_or(self.tool)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     pub verdict: Verdict,
+    /// What the call is held to: the operator's word, else the plugin's.
+    pub effects: Effects,
     /// The lines that decided, for people: `grants.toml:31: ask files__delete args.path = "/build/**"`.
     pub because: Vec<String>,
     /// In force without any approval.
@@ -46,6 +56,19 @@ pub struct Judgement {
     /// The rules for this tool as canonical JSON, as they enter the call digest (no line numbers: moving a rule changes
     /// nothing).
     pub rules: String,
+}
+
+impl Judgement {
+    /// Whatever the rules say.
+    fn deny(&mut self, because: String) {
+        if self.verdict != Verdict::Deny {
+            self.verdict = Verdict::Deny;
+            self.because.clear();
+        }
+        if !self.because.contains(&because) {
+            self.because.push(because);
+        }
+    }
 }
 
 /// Who may decide, frozen in the pause.
@@ -72,22 +95,26 @@ pub struct Explanation {
 
 impl Grants {
     pub fn judge(&self, call: CallFacts<'_>) -> Judgement {
+        let call = self.held_to(call);
         let mut judgement = rules::judge(self, &call);
         match self.plugins.get(call.plugin) {
             Some(section) if section.digest.matches(call.plugin_digest) => {
                 judgement.limits = section.limits.clone();
                 judgement.held.env = section.env.clone();
+                judgement.held.config = section.config.clone();
                 lines::stand(section, &call).into_iter().for_each(|line| self.enter(line, &mut judgement));
                 self.deny_what_none_covers(section, &call, &mut judgement);
             }
             Some(section) => judgement.shut.push(self.for_other_bytes(section, &call)),
             None => {}
         }
+        self.deny_what_is_disabled(&call, &mut judgement);
         judgement
     }
 
     /// What nobody asks about a call that simply runs, so it is not part of judging it.
     pub fn explain(&self, call: CallFacts<'_>) -> Explanation {
+        let call = self.held_to(call);
         let lines = match self.plugins.get(call.plugin) {
             Some(section) if section.digest.matches(call.plugin_digest) => {
                 lines::stand(section, &call).iter().map(|line| format!("{}: {}", self.place(line.number), line.standing)).collect()
@@ -98,9 +125,16 @@ impl Grants {
         Explanation { judgement: self.judge(call), lines }
     }
 
+    /// With the operator's word on its effects, where the section holds for these bytes.
+    fn held_to<'a>(&self, call: CallFacts<'a>) -> CallFacts<'a> {
+        let section = self.plugins.get(call.plugin).filter(|section| section.digest.matches(call.plugin_digest));
+        let effects = section.and_then(|section| section.effects(call.own_tool()));
+        CallFacts { effects: effects.unwrap_or(call.effects), ..call }
+    }
+
     /// Whether a `none` line for this plugin covers a guest path in normal form.
     pub fn covers_none(&self, plugin: &str, path: &str) -> bool {
-        self.plugins.get(plugin).is_some_and(|section| lines::covering_none(section, path).is_some())
+        self.plugins.get(plugin).is_some_and(|section| section.fs.iter().any(|grant| lines::is_none_over(grant, path)))
     }
 
     fn for_other_bytes(&self, section: &PluginGrants, call: &CallFacts<'_>) -> String {
@@ -114,28 +148,28 @@ impl Grants {
         match line.standing {
             Standing::Held(Opening::Fs(held)) => judgement.held.fs.push(held),
             Standing::Held(Opening::Http(held)) => judgement.held.http.push(held),
+            Standing::Held(Opening::Kv(held)) => judgement.held.kv.push(held),
             Standing::Held(Opening::Use(held)) => judgement.held.uses.push(held),
             Standing::Opens { opening, bound } => match judgement.standing && bound {
                 true => judgement.held = std::mem::take(&mut judgement.held).with(&[opening]),
                 false => judgement.opens.push(opening),
             },
             Standing::Shut { .. } => judgement.shut.push(format!("{}: {}", self.place(line.number), line.standing)),
-            Standing::Idle(_) => {}
+            Standing::Idle { .. } => {}
         }
     }
 
     /// A call that names an entry no approval can open is not worth a person's question.
     fn deny_what_none_covers(&self, section: &PluginGrants, call: &CallFacts<'_>, judgement: &mut Judgement) {
         for (argument, path) in lines::bound_paths(section, call) {
-            let Some(none) = lines::covering_none(section, path) else { continue };
-            if judgement.verdict != Verdict::Deny {
-                judgement.verdict = Verdict::Deny;
-                judgement.because.clear();
-            }
-            let because = format!("{}: none {} covers {argument} = {}", self.place(none.line), none.mount, crate::digest::canonical(&path));
-            if !judgement.because.contains(&because) {
-                judgement.because.push(because);
-            }
+            let Some(none) = lines::covering_none(section, call, path) else { continue };
+            judgement.deny(format!("{}: none {} covers {argument} = {}", self.place(none.line), none.mount, crate::digest::canonical(&path)));
+        }
+    }
+
+    fn deny_what_is_disabled(&self, call: &CallFacts<'_>, judgement: &mut Judgement) {
+        if let Some(tool) = self.disabled(call.plugin, call.own_tool()) {
+            judgement.deny(format!("{}: enabled = false for {}", self.place(tool.line), call.tool));
         }
     }
 

@@ -46,7 +46,7 @@ impl Call {
             let answers = Answers::new(self.interactive, self.auto_approve);
             // The result is the answer: nothing is told on the way.
             let host = setup.host(Arc::new(runner::Silent), None).await?;
-            if !host.plugins.catalog().iter().any(|tool| tool.name == self.tool) {
+            if !host.catalog().iter().any(|tool| tool.name == self.tool) {
                 return Err(Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"));
             }
             let by = identity::os_user();

@@ -47,7 +47,7 @@ impl Explain {
         if self.json {
             let judgement = &explained.judgement;
             report::json(&json!({
-                "name": tool.name, "verdict": judgement.verdict, "because": judgement.because, "effects": tool.effects,
+                "name": tool.name, "verdict": judgement.verdict, "because": judgement.because, "effects": judgement.effects,
                 "held": judgement.held, "opens": judgement.opens, "shut": judgement.shut, "requirements": judgement.requirements,
                 "lines": explained.lines, "misfit": misfit, "grants": grants.file,
             }));
@@ -72,6 +72,8 @@ fn show(tool: &str, explained: &Explanation) {
     list("because", &judgement.because, "no rule matches; `defaults.tools` decides");
     let held = &judgement.held;
     let mut lines: Vec<_> = held.fs.iter().map(ToString::to_string).chain(held.http.iter().map(ToString::to_string)).collect();
+    lines.extend(held.kv.iter().map(ToString::to_string));
+    lines.extend(held.config.keys().map(|name| format!("config {name}")));
     lines.extend(held.env.keys().map(|name| format!("env {name}")));
     list("holds without asking", &lines, "nothing");
     let opens: Vec<_> = judgement.opens.iter().map(ToString::to_string).collect();

@@ -61,6 +61,7 @@ impl From<JournalError> for Failure {
             JournalError::Unknown { .. } => exit::UNKNOWN,
             JournalError::Ambiguous { .. } => exit::USAGE,
             JournalError::Newer { .. } | JournalError::Unreadable { .. } => exit::CONFIG,
+            JournalError::Values(_) => exit::DATA,
             JournalError::Moved { .. } | JournalError::Busy { .. } | JournalError::Away { .. } => exit::PAUSED,
         };
         let failure = Self::of(code, &error);
@@ -74,7 +75,7 @@ impl From<JournalError> for Failure {
             JournalError::Newer { .. } | JournalError::Unreadable { .. } => {
                 failure.hint("use the version of pausegate that wrote it, or a newer one")
             }
-            JournalError::Fenced { .. } | JournalError::Away { .. } => failure,
+            JournalError::Fenced { .. } | JournalError::Away { .. } | JournalError::Values(_) => failure,
         }
     }
 }

@@ -9,6 +9,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::{exit, identity};
 use crate::capability::Grants;
+use crate::capability::keyvalue::KeyValues;
 use crate::chain;
 use crate::clock::Clock;
 use crate::config::{self, Settings, Surroundings};
@@ -87,18 +88,20 @@ impl Setup {
 
     /// Loads what is in the plugin directory; compiling is told on a terminal.
     pub async fn wasm_plugins(&self) -> Result<WasmPlugins, Failure> {
-        self.load_plugins(self.largest_memory()?).await
+        self.load_plugins(self.largest_memory()?, None).await
     }
 
     /// For `trust`: the grants file may lack just what it is about to write, and no call is made.
     pub async fn wasm_plugins_without_grants(&self) -> Result<WasmPlugins, Failure> {
-        self.load_plugins(0).await
+        self.load_plugins(0, None).await
     }
 
-    async fn load_plugins(&self, largest_memory: u64) -> Result<WasmPlugins, Failure> {
+    /// `values` keeps what plugins keep; without it they have no values.
+    async fn load_plugins(&self, largest_memory: u64, values: Option<Arc<dyn KeyValues>>) -> Result<WasmPlugins, Failure> {
         let places = &self.settings.places;
         let mut config = PluginConfig::new(&places.plugins, Some(places.cache.clone()));
         config.memory_bytes_max = config.memory_bytes_max.max(largest_memory);
+        config.values = values;
         config.progress = Some(load::progress());
         let loaded = WasmPlugins::load(config).await;
         load::done();
@@ -107,22 +110,27 @@ impl Setup {
 
     /// Those that the settings choose.
     pub async fn plugins(&self) -> Result<Arc<dyn Plugins>, Failure> {
-        let plugins = self.wasm_plugins().await?;
-        Ok(match &self.settings.only_plugins {
+        Ok(self.chosen(self.wasm_plugins().await?))
+    }
+
+    fn chosen(&self, plugins: WasmPlugins) -> Arc<dyn Plugins> {
+        match &self.settings.only_plugins {
             Some(names) => Arc::new(Chosen::new(plugins, names.clone())),
             None => Arc::new(plugins),
-        })
+        }
     }
 
     /// Everything, for commands that carry chains on.
     pub async fn host(&self, observer: Arc<dyn Observer>, record: Option<&Path>) -> Result<Host, Failure> {
         // A grants file that cannot be followed is said before anything is compiled for it.
         let grants = Arc::new(self.grants()?);
-        let plugins = self.plugins().await?;
+        let bare = self.bare()?;
+        let plugins = self.chosen(self.load_plugins(self.largest_memory()?, Some(bare.journal.clone())).await?);
         for failure in plugins.failures() {
             report::note(&load::failure(&failure));
         }
-        Ok(Host { plugins, grants, observer, models: self.models(record), ..self.bare()? })
+        grants.unknown_tools(&plugins.catalog()).iter().for_each(|warning| report::note(&load::warning(warning)));
+        Ok(Host { plugins, grants, observer, models: self.models(record), ..bare })
     }
 
     /// For commands that decide: no plugin is loaded, no model can be asked.

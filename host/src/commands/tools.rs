@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, runtime};
 use crate::call::ToolSpec;
+use crate::capability::Grants;
 use crate::report;
 use crate::report::{escape, load, table};
 
@@ -23,16 +24,18 @@ impl Tools {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let setup = Setup::read(flags)?;
         let plugins = runtime::full(setup.plugins())?;
-        let tools = plugins.catalog();
+        let grants = setup.grants()?;
+        let (tools, disabled): (Vec<_>, Vec<_>) = plugins.catalog().into_iter().partition(|tool| grants.offers(tool));
         plugins.failures().iter().for_each(|failure| report::note(&load::failure(failure)));
+        disabled.iter().for_each(|tool| report::note(&format!("`{}` is not enabled in the grants file", tool.name)));
         if self.json {
-            report::json(&tools.iter().map(as_json).collect::<Vec<_>>());
+            report::json(&tools.iter().map(|tool| as_json(tool, &grants)).collect::<Vec<_>>());
         } else if tools.is_empty() {
             report::note(&format!("no tools; put `.wasm` files into `{}`", setup.settings.places.plugins.display()));
         } else {
             let row = |tool: &ToolSpec| {
                 let first = tool.description.lines().next().unwrap_or_default();
-                vec![escape::line(&tool.name), tool.effects.to_string(), escape::line(first)]
+                vec![escape::line(&tool.name), grants.effects_in_words(tool), escape::line(first)]
             };
             table::print(&["TOOL", "EFFECTS", "DESCRIPTION"], tools.iter().map(row).collect());
         }
@@ -40,13 +43,14 @@ impl Tools {
     }
 }
 
-fn as_json(tool: &ToolSpec) -> serde_json::Value {
+fn as_json(tool: &ToolSpec, grants: &Grants) -> serde_json::Value {
     json!({
         "name": tool.name,
         "plugin": tool.plugin,
         "title": tool.title,
         "description": tool.description,
-        "effects": tool.effects,
+        "effects": grants.effects(tool),
+        "declared_effects": tool.effects,
         "input_schema": tool.input_schema,
         "output_schema": tool.output_schema,
         "plugin_digest": tool.plugin_digest,

@@ -32,10 +32,12 @@ impl Trust {
         let tools: Vec<_> = plugins.catalog().into_iter().filter(|tool| tool.plugin == self.plugin).collect();
         let wants = plugins.wants().remove(&self.plugin).unwrap_or_default();
         let trusted = config::trust::trust(&setup.settings.places.grants, &self.plugin, &digest)?;
+        // What it holds for these bytes is in force now; a file that cannot be followed is told by the next command.
+        let grants = setup.grants().unwrap_or_default();
         if self.json {
             report::json(&json!({
                 "name": self.plugin, "digest": trusted.new, "old": trusted.old, "changed": trusted.changed(), "grants": trusted.file,
-                "tools": tools.iter().map(|tool| json!({"name": tool.name, "effects": tool.effects, "description": tool.description})).collect::<Vec<_>>(),
+                "tools": tools.iter().map(|tool| json!({"name": tool.name, "effects": grants.effects(tool), "declared_effects": tool.effects, "description": tool.description})).collect::<Vec<_>>(),
                 "wants": wants,
             }));
             return Ok(exit::COMPLETED);
@@ -45,7 +47,7 @@ impl Trust {
             report::data(&format!(
                 "  {} ({}): {}",
                 escape::line(&tool.name),
-                tool.effects,
+                grants.effects_in_words(tool),
                 escape::line(tool.description.lines().next().unwrap_or_default())
             ));
         }

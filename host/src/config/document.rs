@@ -154,6 +154,14 @@ impl<'d> Item<'d> {
         self.elements()?.iter().map(Item::section).collect()
     }
 
+    /// `name = { … }`, or `[[name]]` any number of times.
+    pub fn one_or_more(&self) -> Result<Vec<Section<'d>>, ConfigError> {
+        match self.value.get_ref() {
+            DeValue::Array(_) => self.sections(),
+            _ => Ok(vec![self.section()?]),
+        }
+    }
+
     pub fn elements(&self) -> Result<Vec<Item<'d>>, ConfigError> {
         let array = self.value.get_ref().as_array().ok_or_else(|| self.wrong("an array"))?;
         let element = |value: &'d Spanned<DeValue<'d>>| Item { document: self.document, value, name: self.name.clone(), offset: value.span().start };

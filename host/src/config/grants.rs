@@ -9,12 +9,13 @@ use super::{ConfigError, read_file, units};
 use crate::capability::{Grants, Limits, OnMissing, Verdict};
 
 mod enclosure;
+mod keyvalue;
 mod plugin;
 mod rule;
+mod tool;
 
 /// Keys that mean something in a later version; ignoring one would promise what is not enforced.
-const LATER: &[&str] =
-    &["people", "kv", "secret", "secrets", "config", "tools", "effects", "adapt", "reconcile", "expiry", "expires", "exclude_requester"];
+const LATER: &[&str] = &["secret", "secrets", "adapt", "reconcile", "expiry", "expires", "people", "exclude_requester"];
 
 /// A missing file is an empty one, unless it was named; `host` is this machine's name, for approvers.
 pub fn load(named: Option<&Path>, places: &Places, host: &str) -> Result<Grants, ConfigError> {
@@ -59,7 +60,7 @@ pub(super) fn version(root: &Section<'_>) -> Result<(), ConfigError> {
 
 fn read_defaults(section: &Section<'_>, grants: &mut Grants) -> Result<OnMissing, ConfigError> {
     // Here `tools` is the default verdict, not the later narrowing by tool.
-    section.only(&["tools", "limits", "on_missing"], &["expiry", "expires", "effects"])?;
+    section.only(&["tools", "limits", "on_missing"], &["expiry", "expires"])?;
     if let Some(tools) = section.get("tools") {
         grants.default_verdict = verdict(tools.word(VERDICTS)?);
     }

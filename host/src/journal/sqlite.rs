@@ -11,17 +11,20 @@ use futures_util::future::BoxFuture;
 use rusqlite::Connection;
 use tokio::sync::{OnceCell, Semaphore, mpsc, oneshot};
 
+use self::keyvalue::Changing;
 use self::lock::Lock;
 use self::schema::Place;
 use self::write::Entry;
 use self::writer::{Order, Writer};
 use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
+use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::clock::Clock;
 use crate::event::Stamped;
 use crate::pause::PauseId;
 
 mod fault;
+mod keyvalue;
 mod lock;
 mod read;
 mod rebuild;
@@ -190,6 +193,30 @@ impl Journal for SqliteJournal {
 
     fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>> {
         self.read(None, read::newest_chain).boxed()
+    }
+}
+
+impl KeyValues for SqliteJournal {
+    fn get<'a>(&'a self, bucket: &'a Bucket, keys: Vec<String>) -> BoxFuture<'a, Result<Vec<Option<Vec<u8>>>, KvError>> {
+        let (bucket, absent) = (bucket.clone(), vec![None; keys.len()]);
+        async move { self.read(absent, move |connection| keyvalue::get_all(connection, &bucket, &keys)).await.map_err(kv_error) }.boxed()
+    }
+
+    fn list<'a>(&'a self, bucket: &'a Bucket, after: Option<u64>, limit: usize) -> BoxFuture<'a, Result<Page, KvError>> {
+        let bucket = bucket.clone();
+        async move { self.read(Page::default(), move |connection| keyvalue::list(connection, &bucket, after, limit)).await.map_err(kv_error) }.boxed()
+    }
+
+    fn change<'a>(&'a self, bucket: &'a Bucket, change: Change, quota: Quota) -> BoxFuture<'a, Result<u64, KvError>> {
+        let changing = Box::new(Changing { bucket: bucket.clone(), change, quota });
+        async move { self.order(|reply| Order::Change(changing, reply)).await.map_err(kv_error) }.boxed()
+    }
+}
+
+fn kv_error(error: JournalError) -> KvError {
+    match error {
+        JournalError::Values(error) => error,
+        _ => KvError::Away,
     }
 }
 

@@ -10,6 +10,7 @@ use wasmtime::{Engine, Store};
 use super::bindings::{PluginKeyvaluePre, types};
 use super::console::Console;
 use super::engine::Ticker;
+use super::keyvalue::Values;
 use super::ledger::Ledger;
 use super::limits::{self, Stop, Watch};
 use super::load::CHECK_TIME;
@@ -19,6 +20,7 @@ use super::state::State;
 use super::{lift, trap};
 use crate::call::schema::Schema;
 use crate::call::{Effects, Failure, ToolResult, kind};
+use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Access, Held, Limits, is_safe};
 use crate::pause::Ask;
 use crate::plugin::{Answer, Attempt, AttemptOutcome, Ended};
@@ -30,6 +32,7 @@ pub struct Bench {
     /// One permit per instance slot.
     pub slots: Semaphore,
     pub net: Arc<Net>,
+    pub values: Option<Arc<dyn KeyValues>>,
 }
 
 /// What an attempt needs of its plugin.
@@ -45,7 +48,8 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
     let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone()));
     let watch = Watch::start(&attempt.limits, attempt.cancel.clone());
     let held = narrowed(attempt.held, attempt.effects);
-    let state = State::new(held, &attempt.limits, watch.clone(), Arc::clone(&console), Arc::clone(&ledger), Arc::clone(&bench.net));
+    let values = Values::new(&held.kv, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
+    let state = State::new(held, &attempt.limits, watch.clone(), Arc::clone(&console), Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let limits = attempt.limits;
     let output_bytes = limits.output_bytes;
     let call = record(CallParts {
@@ -91,7 +95,8 @@ pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &
     let console = Arc::new(Console::new(String::new(), None));
     let watch = Watch::start(limits, tokio_util::sync::CancellationToken::new());
     let ledger = Arc::new(Ledger::new(plugin));
-    let state = State::new(Held::default(), limits, watch.clone(), console, Arc::clone(&ledger), Arc::clone(&bench.net));
+    let values = Values::none(Arc::clone(&ledger));
+    let state = State::new(Held::default(), limits, watch.clone(), console, Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let work = with_instance(bench, pre, state, limits, async |plugin, store| plugin.pausegate_plugin_tools().call_list_tools(store).await);
     watched(&watch, &ledger, work).await?.map_err(lift::failure)
 }
@@ -134,6 +139,9 @@ async fn watched<R>(watch: &Watch, ledger: &Ledger, work: impl Future<Output = R
 fn narrowed(mut held: Held, effects: Effects) -> Held {
     if effects == Effects::ReadOnly {
         for line in &mut held.fs {
+            line.access = line.access.min(Access::Read);
+        }
+        for line in &mut held.kv {
             line.access = line.access.min(Access::Read);
         }
         for line in &mut held.http {

@@ -16,6 +16,7 @@ use super::load::{COMPILE_TIME, LIST_TOOLS, LoadProgress, LoadStage, Loader, OnP
 use super::net::{Net, Resolve, SystemResolver};
 use super::state;
 use crate::call::{ToolResult, ToolSpec, kind};
+use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Limits, Uses};
 use crate::digest::Digest;
 use crate::plugin::{Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
@@ -39,6 +40,8 @@ pub struct PluginConfig {
     pub progress: Option<OnProgress>,
     /// Names to addresses; tests have one of their own.
     pub resolver: Arc<dyn Resolve>,
+    /// Keeps plugins' values; where there is none, they have none.
+    pub values: Option<Arc<dyn KeyValues>>,
 }
 
 impl PluginConfig {
@@ -53,6 +56,7 @@ impl PluginConfig {
             list_limits: LIST_TOOLS,
             progress: None,
             resolver: Arc::new(SystemResolver),
+            values: None,
         }
     }
 }
@@ -82,7 +86,13 @@ impl WasmPlugins {
         if let (Some(progress), Some(reason)) = (&config.progress, unused) {
             progress(LoadProgress { plugin: String::new(), stage: LoadStage::Failed(reason) });
         }
-        let bench = Arc::new(Bench { engine, ticker, slots: Semaphore::new(config.instances as usize), net: Arc::new(Net::new(config.resolver)) });
+        let bench = Arc::new(Bench {
+            engine,
+            ticker,
+            slots: Semaphore::new(config.instances as usize),
+            net: Arc::new(Net::new(config.resolver)),
+            values: config.values,
+        });
         let loader = Loader {
             bench: Arc::clone(&bench),
             linker,

@@ -59,6 +59,15 @@ impl Ledger {
         self.entries().uses.fs_writes -= 1;
     }
 
+    pub fn kv_write(&self) -> Result<(), Ending> {
+        self.count(Uses { kv_writes: 1, ..Uses::default() })
+    }
+
+    /// The change counted last was refused.
+    pub fn kv_write_failed(&self) {
+        self.entries().uses.kv_writes -= 1;
+    }
+
     pub fn http_request(&self, method: &str) -> Result<(), Ending> {
         self.count(Uses { http_requests: 1, http_effects: u64::from(!is_safe(method)), ..Uses::default() })
     }

@@ -1,5 +1,6 @@
 //! The store of one attempt, and the linker that gives every component the same imports over it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use wasmtime::Engine;
@@ -11,6 +12,7 @@ use super::bindings;
 use super::console::{Console, Pipe, Stream};
 use super::fs::Files;
 use super::http::Requests;
+use super::keyvalue::Values;
 use super::ledger::Ledger;
 use super::limits::{HANDLES_MAX, HTTP_FIELD_BYTES_MAX, Memory, RANDOM_BYTES_MAX, Watch};
 use super::net::Net;
@@ -22,13 +24,15 @@ pub struct State {
     http: WasiHttpCtx,
     requests: Requests,
     pub files: Files,
+    pub config: BTreeMap<String, String>,
+    pub values: Values,
     pub memory: Memory,
     pub console: Arc<Console>,
     pub watch: Watch,
 }
 
 impl State {
-    pub fn new(held: Held, limits: &Limits, watch: Watch, console: Arc<Console>, ledger: Arc<Ledger>, net: Arc<Net>) -> Self {
+    pub fn new(mut held: Held, limits: &Limits, watch: Watch, console: Arc<Console>, ledger: Arc<Ledger>, net: Arc<Net>, values: Values) -> Self {
         let mut wasi = WasiCtx::builder();
         wasi.max_random_size(RANDOM_BYTES_MAX)
             .allow_tcp(false)
@@ -48,6 +52,8 @@ impl State {
             wasi: wasi.build(),
             http,
             requests: Requests::new(&held, watch.deadline, Arc::clone(&ledger), net),
+            config: std::mem::take(&mut held.config),
+            values,
             files: Files::new(held, ledger),
             memory: Memory::new(limits.memory_bytes),
             console,
@@ -76,6 +82,7 @@ pub fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     bindings::log::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     bindings::progress::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     super::keyvalue::add_to_linker(&mut linker)?;
+    super::config::add_to_linker(&mut linker)?;
     // Our own checks stand in front of wasmtime's filesystem, so its interfaces are replaced.
     linker.allow_shadowing(true);
     super::fs::add_to_linker(&mut linker)?;

@@ -18,6 +18,7 @@ mod held_back;
 mod limits;
 mod loading;
 mod outcomes;
+mod values;
 mod web;
 
 /// A built component; `tools/build-plugins.sh` makes them.
@@ -35,6 +36,7 @@ fn probe() -> &'static WasmPlugins {
         std::fs::copy(guest("guests/probe.wasm"), dir.path().join("probe.wasm")).unwrap();
         let mut config = PluginConfig::new(dir.path(), None);
         config.resolver = Arc::new(web::TestNames);
+        config.values = Some(Arc::new(crate::capability::keyvalue::twin::Twin::default()));
         // On a thread of its own: some tests are inside a runtime already.
         let plugins = std::thread::spawn(move || runtime(2).block_on(WasmPlugins::load(config)).unwrap()).join().unwrap();
         assert_eq!(plugins.failures(), []);
@@ -50,6 +52,7 @@ fn runtime(threads: usize) -> tokio::runtime::Runtime {
 fn attempt(tool: &str, arguments: Value) -> Attempt {
     let spec = probe().catalog().into_iter().find(|spec| spec.tool == tool).unwrap_or_else(|| panic!("the probe has no tool `{tool}`"));
     Attempt {
+        chain: ChainId("ch_1".into()),
         plugin: "probe".into(),
         tool: tool.into(),
         call_id: "tc_1".into(),

@@ -46,3 +46,8 @@ pub fn done() {
 pub fn failure(failure: &LoadFailure) -> String {
     format!("plugin `{}` is not loaded: {}", escape::line(&failure.name), escape::line(&failure.reason))
 }
+
+/// A line of the grants file that does nothing.
+pub fn warning(warning: &str) -> String {
+    format!("warning: {}", escape::line(warning))
+}

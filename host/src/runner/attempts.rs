@@ -119,6 +119,7 @@ fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: Cancel
         context: answer.context.clone(),
     });
     Attempt {
+        chain: state.id.clone(),
         plugin: tool.plugin.clone(),
         tool: tool.tool.clone(),
         call_id: call.id.clone(),
@@ -128,7 +129,7 @@ fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: Cancel
         approved: started.approved,
         answers: answers.collect(),
         state: call.saved.as_ref().and_then(|saved| crate::call::result::from_base64(saved)),
-        effects: tool.effects,
+        effects: started.effects,
         held,
         limits,
         cancel,

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::drive::drive;
 use super::open::OpenChain;
 use super::{Host, HostError, Report};
-use crate::call::{AskedCall, CallStatus};
+use crate::call::{AskedCall, CallStatus, ToolSpec};
 use crate::chain::message::Message;
 use crate::chain::{Actor, ChainId, Settings};
 use crate::event::{Event, Origin};
@@ -34,6 +34,13 @@ pub struct Resume {
 }
 
 impl Host {
+    /// What plugins offer and the operator lets them.
+    pub fn catalog(&self) -> Vec<ToolSpec> {
+        let mut tools = self.plugins.catalog();
+        tools.retain(|tool| self.grants.offers(tool));
+        tools
+    }
+
     /// Writes a new chain down; [`Host::resume`] carries it on.
     pub async fn start(&self, prompt: Prompt) -> Result<ChainId, HostError> {
         let imported = import(prompt.messages)?;
@@ -42,7 +49,7 @@ impl Host {
         let started = Event::ChainStarted {
             started_by: prompt.by,
             settings: prompt.settings,
-            tools: self.plugins.catalog(),
+            tools: self.catalog(),
             messages: imported.messages,
             continues: prompt.continues,
         };
@@ -77,7 +84,7 @@ impl Host {
 
     async fn accept_plugins(&self, chain: &mut OpenChain, by: &Actor) -> Result<(), HostError> {
         let loaded = self.plugins.loaded();
-        let catalog = self.plugins.catalog();
+        let catalog = self.catalog();
         chain
             .record(|state, _| {
                 let plugins = changed(state, &loaded);

@@ -1,5 +1,6 @@
 //! The loop: what is next, do it, append what happened. Nothing is done before its event is in the journal.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,8 @@ use super::attempts::Attempts;
 use super::open::OpenChain;
 use super::{HostError, Report, Rest};
 use crate::call::result::to_base64;
-use crate::call::{CallKey, CallStatus};
+use crate::call::{CallKey, CallStatus, ToolSpec};
+use crate::capability::Grants;
 use crate::chain::message::Part;
 use crate::digest::Digest;
 use crate::event::{Event, Origin, StopEnd};
@@ -188,7 +190,8 @@ impl Driver {
         chain.history().await?;
         let history = std::mem::take(&mut chain.history);
         let state = &chain.state;
-        let request = Request { calls_before: state.model_calls, system: state.settings.system.as_deref(), history: &history, tools: &state.tools };
+        let tools = offered(&state.tools, &chain.host.grants);
+        let request = Request { calls_before: state.model_calls, system: state.settings.system.as_deref(), history: &history, tools: &tools };
         let (observer, id) = (chain.host.observer.clone(), state.id.clone());
         let on_text = move |piece: &str| observer.text(&id, piece);
         let mut answer = model.respond(request, &on_text);
@@ -232,6 +235,14 @@ impl Driver {
             chain.record(|_, _| vec![Event::ChainBlocked { blocked: blocked.clone() }]).await?;
         }
         Ok(Rest::Interrupted)
+    }
+}
+
+/// Without those that the operator has taken out since the chain started.
+fn offered<'a>(tools: &'a [ToolSpec], grants: &Grants) -> Cow<'a, [ToolSpec]> {
+    match tools.iter().all(|tool| grants.offers(tool)) {
+        true => Cow::Borrowed(tools),
+        false => tools.iter().filter(|tool| grants.offers(tool)).cloned().collect(),
     }
 }
 

@@ -4,6 +4,7 @@ mod decisions;
 mod held_back;
 mod life;
 mod memory;
+mod narrowing;
 mod operators;
 mod properties;
 mod siblings;

@@ -184,7 +184,7 @@ pub fn pause(
         kind: asked.kind,
         tool: tool.name.clone(),
         plugin: tool.plugin.clone(),
-        effects: tool.effects,
+        effects: judgement.effects,
         arguments: arguments.clone(),
         key: asked.key,
         reason: asked.reason,

@@ -245,7 +245,7 @@ impl Call {
             Decision::Approve { .. } if pause.kind == PauseKind::Capability => {
                 let uses = pause.opens.iter().filter_map(|opening| match opening {
                     Opening::Use(frozen) => Some((pause.call_digest.clone(), frozen.clone())),
-                    Opening::Fs(_) | Opening::Http(_) => None,
+                    Opening::Fs(_) | Opening::Http(_) | Opening::Kv(_) => None,
                 });
                 self.opened.extend(uses);
                 self.status = CallStatus::Ready;

@@ -79,7 +79,7 @@ impl ChainState {
             .value("arguments", arguments)
             .object("call", |object| call.key.write(object))
             .text("chain", &self.id.0)
-            .text("effects", tool.effects.as_str())
+            .text("effects", judgement.effects.as_str())
             .object("grants", |object| judgement.held.write(object))
             .of("opens", &judgement.opens)
             .digest("plugin_digest", &tool.plugin_digest)
@@ -98,7 +98,12 @@ impl CallKey {
 
 impl Held {
     fn write(&self, object: Object) -> Object {
-        object.of("env", &self.env).of("fs", &self.fs).of("http", &self.http)
+        // What a call does not hold is not written: digests of calls under older grants stay what they were.
+        let object = if self.config.is_empty() { object } else { object.of("config", &self.config) };
+        let object = object.of("env", &self.env).of("fs", &self.fs).of("http", &self.http);
+        let object = if self.kv.is_empty() { object } else { object.of("kv", &self.kv) };
+        let object = if self.reach.is_empty() { object } else { object.of("reach", &self.reach) };
+        if self.uses.is_empty() { object } else { object.of("uses", &self.uses) }
     }
 }
 
@@ -117,13 +122,21 @@ mod tests {
 
     use super::*;
     use crate::call::Effects;
-    use crate::capability::{Access, FsGrant, Limits, Pin, PluginGrants, Rule, Then, Verdict, When};
+    use crate::capability::{Access, FsGrant, Pin, PluginGrants, Rule, Then, Verdict, When};
     use crate::chain::ChainId;
     use crate::event::Requested;
 
     fn grants() -> Grants {
-        let fs = vec![FsGrant { mount: "/build".into(), path: "/srv/build".into(), access: Access::Write, when: When::Always, line: 3 }];
-        let section = PluginGrants { digest: Pin::Any, fs, http: vec![], env: Default::default(), limits: Limits::default(), line: 2 };
+        let fs = vec![FsGrant {
+            mount: "/build".into(),
+            path: "/srv/build".into(),
+            access: Access::Write,
+            when: When::Always,
+            on_missing: Default::default(),
+            tools: Default::default(),
+            line: 3,
+        }];
+        let section = PluginGrants { fs, ..PluginGrants::holding_nothing(Pin::Any, 2) };
         let rule = |tool: &str, effect| Rule {
             tool: tool.into(),
             args: vec![],

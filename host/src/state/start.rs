@@ -32,7 +32,7 @@ pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey], judged: &
             Some(hindering) => events.extend(hindering),
             None => {
                 events.extend(lapsed_uses(call, &judged));
-                startable.push(startable_call(call, tool, judged));
+                startable.push(startable_call(call, judged));
             }
         }
     }
@@ -71,13 +71,13 @@ fn lapsed_uses(call: &Call, judged: &Judged) -> Option<Event> {
     call.opened.iter().any(|(digest, _)| *digest != judged.digest).then_some(Event::ApprovalLapsed { call: call.key, why })
 }
 
-fn startable_call(call: &Call, tool: &ToolSpec, judged: Judged) -> Startable {
+fn startable_call(call: &Call, judged: Judged) -> Startable {
     let approved = call.approved.as_ref() == Some(&judged.digest);
     let opens = if approved { judged.judgement.opens.as_slice() } else { &[] };
+    let effects = judged.judgement.effects;
     let mut held = judged.judgement.held.with(opens);
     held.uses.extend(call.opened.iter().filter(|(digest, _)| *digest == judged.digest).map(|(_, frozen)| frozen.clone()));
     let approved = approved || judged.judgement.standing;
-    let started =
-        Started { call: call.key, attempt: call.attempts + 1, digest: judged.digest, effects: tool.effects, held: held.effectful(), approved };
+    let started = Started { call: call.key, attempt: call.attempts + 1, digest: judged.digest, effects, held: held.effectful(), approved };
     Startable { started, held, limits: judged.judgement.limits }
 }

@@ -58,6 +58,7 @@ async fn calls(plugins: &WasmPlugins, count: usize) -> anyhow::Result<()> {
 fn attempt(plugins: &WasmPlugins) -> Attempt {
     let spec = plugins.catalog().into_iter().find(|spec| spec.tool == "echo").expect("the probe has it");
     Attempt {
+        chain: pausegate::chain::ChainId("ch_1".into()),
         plugin: spec.plugin,
         tool: spec.tool,
         call_id: "tc_01jgfj1zzz0000000000000000".to_owned(),

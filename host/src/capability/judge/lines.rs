@@ -6,7 +6,9 @@ use super::CallFacts;
 use crate::call::Effects;
 use crate::capability::pattern::UrlTemplate;
 use crate::capability::pattern::argument::lookup;
-use crate::capability::{Access, Binding, FsGrant, HeldFs, HeldHttp, HttpGrant, OnMissing, Opening, PluginGrants, When, guest_path, is_safe};
+use crate::capability::{
+    Access, Binding, FsGrant, HeldFs, HeldHttp, HeldKv, HttpGrant, KvGrant, OnMissing, Opening, PluginGrants, When, guest_path, is_safe,
+};
 use crate::digest::canonical;
 
 /// One line of the section for one call.
@@ -30,39 +32,53 @@ pub(super) enum Standing {
         line: String,
         why: String,
     },
-    /// Its declared effects leave the call nothing of it.
-    Idle(String),
+    /// It has nothing for this call.
+    Idle {
+        why: &'static str,
+        line: String,
+    },
 }
+
+const OTHER_TOOLS: &str = "for other tools of the plugin";
+const READ_ONLY: &str = "not for a read-only tool";
 
 pub(super) fn stand(section: &PluginGrants, call: &CallFacts<'_>) -> Vec<Line> {
     let fs = section.fs.iter().map(|grant| Line { number: grant.line, standing: stand_fs(section, grant, call), reach: reach_fs(grant, call) });
     let http = section.http.iter().map(|grant| Line { number: grant.line, standing: stand_http(grant, call), reach: reach_http(grant, call) });
-    fs.chain(http).collect()
+    // No use of single values is held back: an approval opens the bucket.
+    let kv = section.kv.iter().map(|grant| Line { number: grant.line, standing: stand_kv(grant, call), reach: None });
+    fs.chain(http).chain(kv).collect()
 }
 
 /// Arguments that bind a line, as normal paths: `args.path`, `/build/a`.
 pub(super) fn bound_paths<'a>(section: &'a PluginGrants, call: &CallFacts<'a>) -> Vec<(String, &'a str)> {
     let arguments = call.arguments;
-    let bound = section.fs.iter().filter_map(move |grant| match &grant.when {
+    let fs = section.fs.iter().filter(|grant| grant.tools.has(call.own_tool()));
+    let bound = fs.filter_map(move |grant| match &grant.when {
         When::Approved(Binding::Within(path)) => bound_path(path, arguments).ok().map(|value| (name(path), value)),
         _ => None,
     });
     bound.collect()
 }
 
-pub(super) fn covering_none<'a>(section: &'a PluginGrants, path: &str) -> Option<&'a FsGrant> {
-    section.fs.iter().find(|grant| grant.access == Access::None && guest_path::covers(&grant.mount, path))
+pub(super) fn covering_none<'a>(section: &'a PluginGrants, call: &CallFacts<'_>, path: &str) -> Option<&'a FsGrant> {
+    section.fs.iter().find(|grant| grant.tools.has(call.own_tool()) && is_none_over(grant, path))
+}
+
+pub(super) fn is_none_over(grant: &FsGrant, path: &str) -> bool {
+    grant.access == Access::None && guest_path::covers(&grant.mount, path)
 }
 
 fn reach_fs(grant: &FsGrant, call: &CallFacts<'_>) -> Option<Opening> {
-    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && grant.access != Access::None;
+    let waits =
+        grant.when != When::Always && grant.on_missing == OnMissing::Pause && grant.access != Access::None && grant.tools.has(call.own_tool());
     waits.then(|| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access: access(grant, call), only: None }))
 }
 
 /// An argument in the URL stands for any one segment here: the person sees the whole URL.
 fn reach_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Option<Opening> {
     let methods = methods(grant, call);
-    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && !methods.is_empty();
+    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && !methods.is_empty() && grant.tools.has(call.own_tool());
     let url = UrlTemplate::parse(&grant.url).ok().filter(|_| waits)?.widest();
     Some(Opening::Http(HeldHttp { url, methods, private: grant.private }))
 }
@@ -76,6 +92,9 @@ fn methods(grant: &HttpGrant, call: &CallFacts<'_>) -> Vec<String> {
 }
 
 fn stand_fs(section: &PluginGrants, grant: &FsGrant, call: &CallFacts<'_>) -> Standing {
+    if !grant.tools.has(call.own_tool()) {
+        return Standing::Idle { why: OTHER_TOOLS, line: format!("fs {} {}", grant.access.as_str(), grant.mount) };
+    }
     let access = access(grant, call);
     let held =
         |only: Option<&str>| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access, only: only.map(str::to_owned) });
@@ -95,7 +114,7 @@ fn stand_fs(section: &PluginGrants, grant: &FsGrant, call: &CallFacts<'_>) -> St
 /// The one entry that the argument names below the line's mount.
 fn entry<'a>(section: &PluginGrants, grant: &FsGrant, argument: &[String], call: &CallFacts<'a>) -> Result<&'a str, String> {
     let path = bound_path(argument, call.arguments)?;
-    if let Some(none) = covering_none(section, path) {
+    if let Some(none) = covering_none(section, call, path) {
         return Err(format!("{} = {} is covered by none {}", name(argument), canonical(&path), none.mount));
     }
     match guest_path::is_below(&grant.mount, path) {
@@ -114,9 +133,12 @@ fn bound_path<'a>(argument: &[String], arguments: &'a serde_json::Value) -> Resu
 
 fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
     let line = || format!("http {} {}", grant.methods.join("|"), grant.url);
+    if !grant.tools.has(call.own_tool()) {
+        return Standing::Idle { why: OTHER_TOOLS, line: line() };
+    }
     let methods = methods(grant, call);
     if methods.is_empty() {
-        return Standing::Idle(line());
+        return Standing::Idle { why: READ_ONLY, line: line() };
     }
     let bound = UrlTemplate::parse(&grant.url)
         .map_err(|error| error.to_string())
@@ -134,6 +156,18 @@ fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
     }
 }
 
+fn stand_kv(grant: &KvGrant, call: &CallFacts<'_>) -> Standing {
+    if !grant.tools.has(call.own_tool()) {
+        return Standing::Idle { why: OTHER_TOOLS, line: format!("kv {}", grant.access.as_str()) };
+    }
+    let access = if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access };
+    let opening = Opening::Kv(HeldKv { scope: grant.scope, access, quota: grant.quota });
+    match grant.when {
+        When::Always => Standing::Held(opening),
+        When::Approved(_) => Standing::Opens { opening, bound: false },
+    }
+}
+
 fn name(argument: &[String]) -> String {
     format!("args.{}", argument.join("."))
 }
@@ -144,7 +178,7 @@ impl fmt::Display for Standing {
             Self::Held(opening) => write!(f, "in force: {opening}"),
             Self::Opens { opening, .. } => write!(f, "in force once approved: {opening}"),
             Self::Shut { line, why } => write!(f, "stays shut: {line}: {why}"),
-            Self::Idle(line) => write!(f, "not for a read-only tool: {line}"),
+            Self::Idle { why, line } => write!(f, "{why}: {line}"),
         }
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn judge(grants: &Grants, call: &CallFacts<'_>) -> Judgement {
     };
     Judgement {
         verdict: verdict.unwrap_or(grants.default_verdict),
+        effects: call.effects,
         because,
         held: Held::default(),
         opens: Vec::new(),

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use serde_json::json;
 
 use super::*;
 use crate::capability::pattern::ArgumentPattern;
-use crate::capability::{Access, Binding, Except, FsGrant, HttpGrant, Pin, Rule, When};
+use crate::capability::{Access, Binding, Except, ForTools, FsGrant, HttpGrant, Pin, Rule, Then, ToolGrants, When};
+use crate::chain::Actor;
 
 mod properties;
 
@@ -15,7 +17,15 @@ pub(super) fn digest() -> Digest {
 }
 
 pub(super) fn fs(access: Access, mount: &str, when: When) -> FsGrant {
-    FsGrant { path: format!("/srv{mount}").into(), mount: mount.into(), access, when, on_missing: Default::default(), line: 10 }
+    FsGrant {
+        path: format!("/srv{mount}").into(),
+        mount: mount.into(),
+        access,
+        when,
+        on_missing: Default::default(),
+        tools: ForTools::default(),
+        line: 10,
+    }
 }
 
 pub(super) fn http(url: &str, methods: &[&str], when: When) -> HttpGrant {
@@ -25,8 +35,13 @@ pub(super) fn http(url: &str, methods: &[&str], when: When) -> HttpGrant {
         private: false,
         when,
         on_missing: Default::default(),
+        tools: ForTools::default(),
         line: 20,
     }
+}
+
+pub(super) fn for_tools(names: &[&str]) -> ForTools {
+    ForTools(Some(names.iter().map(|name| (*name).to_owned()).collect()))
 }
 
 pub(super) fn within(argument: &str) -> When {
@@ -47,7 +62,13 @@ fn patterns(args: &[(&str, &str)]) -> Vec<(Vec<String>, ArgumentPattern)> {
 
 pub(super) fn grants(fs: Vec<FsGrant>, http: Vec<HttpGrant>, rules: Vec<Rule>) -> Grants {
     let env = BTreeMap::from([("UNITS".to_owned(), "metric".to_owned())]);
-    let section = PluginGrants { digest: Pin::Exact(digest()), fs, http, env, limits: Limits { output_bytes: 7, ..Limits::default() }, line: 5 };
+    let section = PluginGrants {
+        fs,
+        http,
+        env,
+        limits: Limits { output_bytes: 7, ..Limits::default() },
+        ..PluginGrants::holding_nothing(Pin::Exact(digest()), 5)
+    };
     Grants { plugins: BTreeMap::from([("files".to_owned(), section)]), rules, file: "/etc/pausegate/grants.toml".into(), ..Grants::default() }
 }
 
@@ -177,6 +198,74 @@ fn d03_a_read_only_call_holds_only_reading() {
     ");
     assert!(judgement.held.effectful().is_empty());
     assert_eq!(judge(&grants, Effects::Idempotent, &json!({"path": "/build/a"})).held.effectful().len(), 3);
+}
+
+#[test]
+fn w49_a_line_is_in_force_for_the_tools_it_names_alone() {
+    let none = FsGrant { tools: for_tools(&["list"]), ..fs(Access::None, "/build/keep", When::Always) };
+    let lines = vec![
+        FsGrant { tools: for_tools(&["list", "delete"]), ..fs(Access::Read, "/build", When::Always) },
+        FsGrant { tools: for_tools(&["list"]), ..fs(Access::Write, "/build", When::Always) },
+        FsGrant { tools: for_tools(&["list"]), ..fs(Access::Write, "/build", within("path")) },
+        none,
+    ];
+    let requests = vec![HttpGrant { tools: for_tools(&["fetch"]), ..http("https://a.test/**", &["GET"], When::Always) }];
+    let grants = grants(lines, requests, vec![]);
+    let arguments = json!({"path": "/build/keep/a"});
+    let explained = |tool: &str| {
+        let tool = format!("files__{tool}");
+        let facts = CallFacts {
+            plugin: "files",
+            plugin_digest: &digest(),
+            tool: &tool,
+            effects: Effects::Once,
+            arguments: &arguments,
+            today: TODAY.parse().unwrap(),
+        };
+        grants.explain(facts)
+    };
+    insta::assert_snapshot!(explained("delete").lines.join("\n"), @r"
+    grants.toml:10: in force: fs read everything below /build
+    grants.toml:10: for other tools of the plugin: fs write /build
+    grants.toml:10: for other tools of the plugin: fs write /build
+    grants.toml:10: for other tools of the plugin: fs none /build/keep
+    grants.toml:20: for other tools of the plugin: http GET https://a.test/**
+    ");
+    assert_eq!(explained("delete").judgement.verdict, Verdict::Allow, "a `none` line for another tool denies nothing here");
+    assert_eq!(explained("list").judgement.verdict, Verdict::Deny);
+    assert_eq!(shown(&explained("other").judgement), "");
+    assert_eq!(shown(&explained("fetch").judgement), "http GET https://a.test/**");
+}
+
+#[test]
+fn the_operators_word_on_effects_narrows_and_widens_what_a_tool_is_held_to() {
+    let with = |effects| {
+        let mut grants = grants(vec![fs(Access::Write, "/build", When::Always)], vec![], vec![]);
+        let tool = ToolGrants { enabled: true, effects, line: 8 };
+        grants.plugins.get_mut("files").unwrap().tools.insert("delete".into(), tool);
+        grants
+    };
+    let held = |grants: &Grants, declared| {
+        let judgement = judge(grants, declared, &json!({}));
+        (judgement.effects, shown(&judgement))
+    };
+    let (read, write) = ("fs read everything below /build".to_owned(), "fs write everything below /build".to_owned());
+    assert_eq!(held(&with(None), Effects::ReadOnly), (Effects::ReadOnly, read.clone()));
+    assert_eq!(held(&with(Some(Effects::ReadOnly)), Effects::Once), (Effects::ReadOnly, read));
+    assert_eq!(held(&with(Some(Effects::Idempotent)), Effects::ReadOnly), (Effects::Idempotent, write));
+}
+
+#[test]
+fn a_tool_that_is_taken_out_is_denied_whatever_the_rules_say() {
+    let mut grants = grants(vec![], vec![], vec![rule(Verdict::Allow, "files__delete", &[])]);
+    let tools = &mut grants.plugins.get_mut("files").unwrap().tools;
+    tools.insert("delete".into(), ToolGrants { enabled: false, effects: None, line: 8 });
+    for declared in [Effects::Once, Effects::ReadOnly] {
+        let judgement = judge(&grants, declared, &json!({}));
+        assert_eq!((judgement.verdict, judgement.because.join("")), (Verdict::Deny, "grants.toml:8: enabled = false for files__delete".into()));
+    }
+    grants.plugins.get_mut("files").unwrap().digest = Pin::Exact(Digest::of_bytes(b"other"));
+    assert_eq!(judge(&grants, Effects::Once, &json!({})).verdict, Verdict::Deny, "also under other bytes");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::enclosure::{Enclosure, resolve};
-use super::{LATER, read_limits};
+use super::{LATER, keyvalue, read_limits, tool};
 use crate::capability::pattern::UrlTemplate;
 use crate::capability::{Access, Binding, FsGrant, HttpGrant, Limits, OnMissing, Pin, PluginGrants, When, guest_path};
 use crate::config::ConfigError;
@@ -16,7 +16,7 @@ pub(super) fn read(
     file: &Path,
     enclosure: &Enclosure,
 ) -> Result<PluginGrants, ConfigError> {
-    section.only(&["digest", "fs", "http", "env", "limits", "on_missing"], LATER)?;
+    section.only(&["digest", "fs", "http", "kv", "env", "config", "tools", "limits", "on_missing"], LATER)?;
     let on_missing = read_on_missing(section, on_missing)?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let fs = match section.get("fs") {
@@ -27,15 +27,27 @@ pub(super) fn read(
         Some(lines) => lines.sections()?.iter().map(|line| read_http(line, on_missing)).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
+    let kv = match section.get("kv") {
+        Some(kv) => keyvalue::read(&kv)?,
+        None => Vec::new(),
+    };
     let env = match section.get("env") {
         Some(env) => env.section()?.items().into_iter().map(read_variable).collect::<Result<_, _>>()?,
+        None => Default::default(),
+    };
+    let config = match section.get("config") {
+        Some(config) => config.section()?.items().into_iter().map(read_setting).collect::<Result<_, _>>()?,
+        None => Default::default(),
+    };
+    let tools = match section.get("tools") {
+        Some(tools) => tools.section()?.items().into_iter().map(tool::read).collect::<Result<_, _>>()?,
         None => Default::default(),
     };
     let limits = match section.get("limits") {
         Some(own) => read_limits(&own.section()?, limits)?,
         None => limits.clone(),
     };
-    Ok(PluginGrants { digest: read_pin(section, name)?, fs, http, env, limits, line: section.line() })
+    Ok(PluginGrants { digest: read_pin(section, name)?, fs, http, kv, env, config, tools, limits, line: section.line() })
 }
 
 fn read_pin(section: &Section<'_>, name: &str) -> Result<Pin, ConfigError> {
@@ -55,6 +67,13 @@ fn read_variable((name, item): (&str, Item<'_>)) -> Result<(String, String), Con
     Ok((name.to_owned(), value.to_owned()))
 }
 
+fn read_setting((name, item): (&str, Item<'_>)) -> Result<(String, String), ConfigError> {
+    match name {
+        "" => Err(item.error(format!("`{}` has no name", item.name()))),
+        _ => Ok((name.to_owned(), item.text()?.to_owned())),
+    }
+}
+
 fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure, on_missing: OnMissing) -> Result<Vec<FsGrant>, ConfigError> {
     let mut lines: Vec<FsGrant> = Vec::new();
     // A `none` line may stand before the mount it lies in, so the others are read first.
@@ -69,7 +88,7 @@ fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure, o
 }
 
 fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: &Enclosure) -> Result<FsGrant, ConfigError> {
-    section.only(&["path", "mount", "access", "when", "within", "scope", "on_missing"], LATER)?;
+    section.only(&["path", "mount", "access", "when", "within", "scope", "on_missing", "tools"], LATER)?;
     let access = match section.require("access")?.word(&["none", "read", "write"])? {
         "none" => Access::None,
         "read" => Access::Read,
@@ -90,7 +109,7 @@ fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: 
             return Err(item.error(reason).with_hint("one guest path is one host path; give the second folder a mount outside the first"));
         }
     }
-    Ok(FsGrant { path, mount, access, when, on_missing: OnMissing::default(), line: section.line() })
+    Ok(FsGrant { path, mount, access, when, on_missing: OnMissing::default(), tools: tool::read_names(section)?, line: section.line() })
 }
 
 fn read_mount(section: &Section<'_>) -> Result<String, ConfigError> {
@@ -186,7 +205,7 @@ fn argument_path(item: &Item<'_>) -> Result<Vec<String>, ConfigError> {
 }
 
 fn read_http(section: &Section<'_>, on_missing: OnMissing) -> Result<HttpGrant, ConfigError> {
-    section.only(&["url", "methods", "private", "when", "scope", "on_missing"], LATER)?;
+    section.only(&["url", "methods", "private", "when", "scope", "on_missing", "tools"], LATER)?;
     let item = section.require("url")?;
     let template = UrlTemplate::parse(item.text()?).map_err(|error| {
         let refused = item.error(format!("`{}`: {error}", item.name()));
@@ -208,7 +227,8 @@ fn read_http(section: &Section<'_>, on_missing: OnMissing) -> Result<HttpGrant, 
                 .with_hint("put an argument into the URL's path, such as `/v1/{args.id}`, or add `scope = \"whole\"` for all of the line"));
         }
     };
-    Ok(HttpGrant { url: template.to_string(), methods, private, when, on_missing: read_on_missing(section, on_missing)?, line: section.line() })
+    let (on_missing, tools) = (read_on_missing(section, on_missing)?, tool::read_names(section)?);
+    Ok(HttpGrant { url: template.to_string(), methods, private, when, on_missing, tools, line: section.line() })
 }
 
 fn read_method(item: &Item<'_>, method: &str) -> Result<String, ConfigError> {

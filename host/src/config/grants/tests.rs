@@ -5,6 +5,8 @@ use crate::capability::{Access, Binding, Pin, Then, When};
 use crate::digest::Digest;
 
 mod enclosure;
+mod keyvalue;
+mod tool;
 
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
@@ -142,8 +144,6 @@ fn w54_a_broken_file_is_refused_with_its_line() {
         ("no digest", "version = 1\n[plugins.files]\nenv = { A = \"b\" }".into()),
         ("half a digest", "version = 1\n[plugins.files]\ndigest = \"sha256:12\"".into()),
         ("env number", around("env = { A = 1 }", "")),
-        ("kv", around("kv = { scope = \"chain\" }", "")),
-        ("tools of a plugin", around("[plugins.files.tools.read]", "")),
         ("people", around("", "[people]\nalice = [\"os:alice\"]")),
         ("no path", fs("mount = \"/a\"\naccess = \"read\"")),
         ("no access", fs("path = \"./a\"\nmount = \"/a\"")),
@@ -188,8 +188,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
         ("exclude_requester", rule("tool = \"*\"\neffect = \"ask\"\nexclude_requester = true")),
         ("on_deny", rule("tool = \"*\"\neffect = \"ask\"\non_deny = \"abort\"")),
     ];
-    let all: Vec<String> = broken.iter().map(|(name, text)| format!("{name}: {}", report(read_text(text).expect_err(name)))).collect();
-    insta::assert_snapshot!(all.join("\n"), @r#"
+    insta::assert_snapshot!(reports(&broken), @r#"
     nothing: 1: lacks `version` | write `version = 1` as its first line
     version missing: 1: lacks `version` | write `version = 1` as its first line
     version 2: 2: version 2 is not known to this program | it reads `version = 1`
@@ -215,8 +214,6 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     no digest: 2: `plugins.files` lacks `digest` | run `pausegate trust files`, which writes the digest of the file that is there
     half a digest: 3: `plugins.files.digest`: `sha256:12` is not a digest (`sha256:` and 64 hex digits) | run `pausegate trust files`, which writes the digest of the file that is there
     env number: 4: `plugins.files.env.A` must be a string, not an integer
-    kv: 4: `plugins.files.kv` comes with a later version | take it out; this version would not enforce it
-    tools of a plugin: 4: `plugins.files.tools` comes with a later version | take it out; this version would not enforce it
     people: 5: `people` comes with a later version | take it out; this version would not enforce it
     no path: 4: `plugins.files.fs` lacks `path`
     no access: 4: `plugins.files.fs` lacks `access`
@@ -267,6 +264,12 @@ fn d06_a_missing_file_is_empty_only_where_it_was_not_named() {
     assert!(load(Some(&folder.path().join("other.toml")), &places, "h").unwrap_err().hint().is_some());
     std::fs::write(&places.grants, "version = 1\n[defaults]\ntools = \"deny\"\n").unwrap();
     assert_eq!(load(None, &places, "h").unwrap().default_verdict, Verdict::Deny);
+}
+
+/// A line for each: its name, the line of the file, the reason, the hint.
+fn reports(broken: &[(&str, String)]) -> String {
+    let all: Vec<String> = broken.iter().map(|(name, text)| format!("{name}: {}", report(read_text(text).expect_err(name)))).collect();
+    all.join("\n")
 }
 
 fn report(error: ConfigError) -> String {

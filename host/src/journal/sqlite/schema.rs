@@ -1,6 +1,6 @@
 //! Tables of the SQLite journal, their version, and how a connection to them is opened.
 //!
-//! `event` is the journal; `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and
+//! `event` is the journal; `keyvalue` is what plugins keep; `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and
 //! `holder`, which belong to whoever holds the chain.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,7 +17,8 @@ use crate::journal::JournalError;
 const APPLICATION: i32 = 0x5047_6a6c;
 
 /// One step per version; step N leads from version N to N + 1. A released step never changes.
-const MIGRATIONS: [&str; 1] = ["
+const MIGRATIONS: [&str; 2] = [
+    "
     CREATE TABLE event (
         chain TEXT NOT NULL,
         seq INTEGER NOT NULL,
@@ -66,7 +67,21 @@ const MIGRATIONS: [&str; 1] = ["
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX pause_open ON pause (opened_at, id) WHERE status = 'open';
     CREATE INDEX pause_by_chain ON pause (chain);
-"];
+",
+    "
+    CREATE TABLE keyvalue (
+        plugin TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        value BLOB NOT NULL,
+        bytes INTEGER NOT NULL,
+        UNIQUE (plugin, chain, key),
+        UNIQUE (plugin, chain, number)
+    ) STRICT;
+    CREATE INDEX keyvalue_usage ON keyvalue (plugin, chain, bytes);
+",
+];
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// Tries to turn on WAL while other processes open the same new file: SQLite does not wait for that by itself.
@@ -75,7 +90,7 @@ const WAL_PAUSE: Duration = Duration::from_millis(20);
 /// The WAL file is cut back to this after a burst.
 const WAL_BYTES_MAX: u32 = 16 << 20;
 /// More than the statements there are, so that none is prepared twice.
-const STATEMENTS_MAX: usize = 32;
+const STATEMENTS_MAX: usize = 48;
 
 /// Where the journal is, and how long it is waited for.
 #[derive(Clone, Debug)]

@@ -4,5 +4,6 @@ mod append;
 mod damage;
 mod fold;
 mod hold;
+mod keyvalue;
 mod list;
 mod sample;

@@ -4,6 +4,9 @@
 //! the store itself (a full disk, a lock held for too long) undoes the whole transaction, and everyone in it is told;
 //! the thread goes on with the next.
 //!
+//! A plugin's value is no promise by itself: the result of its call is, and brings all that was committed before it
+//! to the disk.
+//!
 //! What is no promise does not wait for the disk: where nobody else writes, it is written where it is appended.
 
 use std::sync::{Arc, Mutex};
@@ -14,6 +17,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault;
+use super::keyvalue::Changing;
 use super::schema::Place;
 use super::tails::Tails;
 use super::write::{self, Entry, Refused};
@@ -36,6 +40,7 @@ pub enum Order {
         holder: String,
         reply: oneshot::Sender<Result<Epoch, JournalError>>,
     },
+    Change(Box<Changing>, oneshot::Sender<Result<u64, JournalError>>),
     /// Best effort: the lock is what counts.
     Release {
         chain: ChainId,
@@ -221,6 +226,7 @@ impl Order {
     fn write(&self, connection: &Connection, tails: &mut Tails) -> Result<u64, Refused> {
         match self {
             Self::Append(entry, _) => entry.write(connection, tails),
+            Self::Change(changing, _) => changing.write(connection),
             Self::Take { chain, holder, .. } => Ok(write::take(connection, chain, holder)?),
             Self::Release { chain, epoch } => Ok(write::release(connection, chain, *epoch).map(|()| *epoch)?),
         }
@@ -229,7 +235,7 @@ impl Order {
     /// Nobody left to hear it is no failure: what was written stays written.
     fn answer(self, outcome: Result<u64, JournalError>) {
         match self {
-            Self::Append(_, reply) | Self::Take { reply, .. } => drop(reply.send(outcome)),
+            Self::Append(_, reply) | Self::Change(_, reply) | Self::Take { reply, .. } => drop(reply.send(outcome)),
             Self::Release { .. } => {}
         }
     }
@@ -241,7 +247,8 @@ impl Order {
     fn bytes(&self) -> usize {
         match self {
             Self::Append(entry, _) => entry.bytes(),
-            _ => 0,
+            Self::Change(changing, _) => changing.bytes(),
+            Self::Take { .. } | Self::Release { .. } => 0,
         }
     }
 }

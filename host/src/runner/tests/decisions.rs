@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::twins::{World, alice, calls, pauses, rule, say, turn};
 use crate::capability::judge::Requirements;
-use crate::capability::{Access, Binding, FsGrant, Grants, Limits, Pin, PluginGrants, Rule, Then, Verdict, When};
+use crate::capability::{Access, Binding, ForTools, FsGrant, Grants, Pin, PluginGrants, Rule, Then, Verdict, When};
 use crate::chain::{Actor, ChainStatus};
 use crate::pause::{PauseKind, PauseStatus};
 use crate::runner::{HostError, Rest};
@@ -209,9 +209,10 @@ async fn what_an_approval_opens_is_listed_and_held_by_that_call_alone() {
         access: Access::Write,
         when: When::Approved(Binding::Within(vec!["path".into()])),
         on_missing: Default::default(),
+        tools: ForTools::default(),
         line: 2,
     };
-    let section = PluginGrants { digest: Pin::Any, fs: vec![line], http: vec![], env: Default::default(), limits: Limits::default(), line: 1 };
+    let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };
     let grants = Grants { plugins: [("t".to_owned(), section)].into(), ..Grants::default() };
     let call = |id: &str, tool: &str, path: &str| json!({"id": id, "name": tool, "arguments": {"path": path}});
     let turns = json!([{"tool_calls": [call("a", "t__ask", "/x/a"), call("b", "t__ok", "/x/b")]}, say("done")]);

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::decisions::refused;
 use super::twins::*;
 use crate::capability::frozen::{FsOperation, FsUse};
-use crate::capability::{Access, Binding, FrozenUse, FsGrant, Grants, Limits, OnMissing, Pin, PluginGrants, Uses, When};
+use crate::capability::{Access, Binding, ForTools, FrozenUse, FsGrant, Grants, OnMissing, Pin, PluginGrants, Uses, When};
 use crate::chain::ChainStatus;
 use crate::event::Event;
 use crate::pause::PauseKind;
@@ -27,9 +27,17 @@ fn reaching(attempt: &Attempt) -> BoxFuture<'static, AttemptOutcome> {
 }
 
 fn grants(when: When, env: &[(&str, &str)]) -> Grants {
-    let line = FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access: Access::Write, when, on_missing: OnMissing::Pause, line: 2 };
+    let line = FsGrant {
+        path: "/tmp/x".into(),
+        mount: "/x".into(),
+        access: Access::Write,
+        when,
+        on_missing: OnMissing::Pause,
+        tools: ForTools::default(),
+        line: 2,
+    };
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let section = PluginGrants { digest: Pin::Any, fs: vec![line], http: vec![], env, limits: Limits::default(), line: 1 };
+    let section = PluginGrants { fs: vec![line], env, ..PluginGrants::holding_nothing(Pin::Any, 1) };
     Grants { plugins: [("t".to_owned(), section)].into(), ..Grants::default() }
 }
 

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::twins::{World, alice, calls, done, outcome, pauses, say, turn};
 use crate::call::{CallStatus, ToolResult};
-use crate::capability::{Access, FsGrant, Grants, Limits, Pin, PluginGrants, When};
+use crate::capability::{Access, ForTools, FsGrant, Grants, Pin, PluginGrants, When};
 use crate::chain::message::{Message, Role};
 use crate::chain::{Blocked, ChainStatus};
 use crate::event::Event;
@@ -57,9 +57,16 @@ async fn h29_a_second_resume_is_told_that_the_chain_is_held() {
 
 /// Grants under which every call of `t` holds an effectful line.
 fn effectful() -> Grants {
-    let line =
-        FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access: Access::Write, when: When::Always, on_missing: Default::default(), line: 2 };
-    let section = PluginGrants { digest: Pin::Any, fs: vec![line], http: Vec::new(), env: Default::default(), limits: Limits::default(), line: 1 };
+    let line = FsGrant {
+        path: "/tmp/x".into(),
+        mount: "/x".into(),
+        access: Access::Write,
+        when: When::Always,
+        on_missing: Default::default(),
+        tools: ForTools::default(),
+        line: 2,
+    };
+    let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };
     Grants { plugins: [("t".to_owned(), section)].into(), ..Grants::default() }
 }
 

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, FutureExt, ready};
 
+use crate::capability::keyvalue::twin::Twin;
+use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, ChainStatus, Seq};
 use crate::event::Stamped;
 use crate::journal::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
@@ -12,7 +14,7 @@ use crate::pause::PauseId;
 use crate::state::ChainState;
 
 #[derive(Clone, Default)]
-pub struct Memory(Arc<Mutex<Inner>>);
+pub struct Memory(Arc<Mutex<Inner>>, Twin);
 
 #[derive(Default)]
 struct Inner {
@@ -119,6 +121,20 @@ impl Journal for Memory {
 
     fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>> {
         Self::now(Ok(self.0.lock().unwrap().chains.keys().next_back().cloned()))
+    }
+}
+
+impl KeyValues for Memory {
+    fn get<'a>(&'a self, bucket: &'a Bucket, keys: Vec<String>) -> BoxFuture<'a, Result<Vec<Option<Vec<u8>>>, KvError>> {
+        self.1.get(bucket, keys)
+    }
+
+    fn list<'a>(&'a self, bucket: &'a Bucket, after: Option<u64>, limit: usize) -> BoxFuture<'a, Result<Page, KvError>> {
+        self.1.list(bucket, after, limit)
+    }
+
+    fn change<'a>(&'a self, bucket: &'a Bucket, change: Change, quota: Quota) -> BoxFuture<'a, Result<u64, KvError>> {
+        self.1.change(bucket, change, quota)
     }
 }
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::twins::{World, alice, rule, say};
 use crate::call::{CallKey, CallStatus};
-use crate::capability::{Access, Binding, FsGrant, Grants, Limits, Pin, PluginGrants, Rule, Verdict, When};
+use crate::capability::{Access, Binding, ForTools, FsGrant, Grants, Pin, PluginGrants, Rule, Verdict, When};
 use crate::chain::message::{Part, Role};
 use crate::chain::{Actor, ChainId};
 use crate::event::Event;
@@ -74,10 +74,18 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Reading is always granted below `/x`; writing only for what a person approved.
 fn grants(rules: Vec<Rule>) -> Grants {
-    let line = |access, when| FsGrant { path: "/tmp/x".into(), mount: "/x".into(), access, when, on_missing: Default::default(), line: 2 };
+    let line = |access, when| FsGrant {
+        path: "/tmp/x".into(),
+        mount: "/x".into(),
+        access,
+        when,
+        on_missing: Default::default(),
+        tools: ForTools::default(),
+        line: 2,
+    };
     let within = When::Approved(Binding::Within(vec!["path".into()]));
     let fs = vec![line(Access::Read, When::Always), line(Access::Write, within)];
-    let section = PluginGrants { digest: Pin::Any, fs, http: vec![], env: Default::default(), limits: Limits::default(), line: 1 };
+    let section = PluginGrants { fs, ..PluginGrants::holding_nothing(Pin::Any, 1) };
     Grants { plugins: [("t".to_owned(), section)].into(), rules, ..Grants::default() }
 }
 

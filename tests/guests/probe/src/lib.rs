@@ -8,6 +8,7 @@ mod hoards;
 mod limits;
 mod pauses;
 mod raw;
+mod values;
 mod web;
 
 use files::{append_then_sleep, fs_all, fs_as_reader, fs_op};
@@ -15,6 +16,7 @@ use hoards::{choices, headers, logline, pollables};
 use limits::{alloc, big, bigerror, boom, counter, echo, echo_once, env, exit, fail, logflood, print, progress, random, recurse, sleep, spin};
 use pauses::{approve_then_empty, ask_color_then_write, bad_result, pause, pause_forever, reserved, swallow};
 use raw::Probe;
+use values::{kv, kv_as_reader, settings};
 use web::{drip, http, http_as_reader};
 
 pausegate_sdk::plugin! {
@@ -24,6 +26,7 @@ pausegate_sdk::plugin! {
             echo, echo_once, spin, sleep, alloc, recurse, boom, big, bigerror, fail, exit, print, logflood, progress,
             env, random, counter, pause, pause_forever, ask_color_then_write, approve_then_empty, swallow, reserved,
             pollables, headers, logline, choices, bad_result, fs_op, fs_all, fs_as_reader, append_then_sleep, http, http_as_reader, drip,
+            kv, kv_as_reader, settings,
         ],
     }
 }
@@ -36,6 +39,6 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_name_of_its_own() {
-        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 38);
+        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 41);
     }
 }

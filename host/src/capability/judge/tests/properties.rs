@@ -62,9 +62,15 @@ fn narrower(grants: &Grants) -> Vec<Grants> {
     let section = |grants: &Grants| grants.plugins["files"].clone();
     for index in (0..section(grants).fs.len()).filter(|index| section(grants).fs[*index].access != Access::None) {
         push(&|grants| drop(grants.plugins.get_mut("files").expect("set up").fs.remove(index)));
+        for tool in ["delete", "read"] {
+            push(&|grants| grants.plugins.get_mut("files").expect("set up").fs[index].tools = for_tools(&[tool]));
+        }
     }
     for index in 0..section(grants).http.len() {
         push(&|grants| drop(grants.plugins.get_mut("files").expect("set up").http.remove(index)));
+        for tool in ["delete", "read"] {
+            push(&|grants| grants.plugins.get_mut("files").expect("set up").http[index].tools = for_tools(&[tool]));
+        }
     }
     if grants.plugins["files"].fs.iter().all(|line| line.access != Access::None) {
         push(&|grants| drop(grants.plugins.remove("files")));

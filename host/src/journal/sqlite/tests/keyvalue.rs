@@ -1,0 +1,110 @@
+//! Values of plugins: apart from each other, within their quota, and still there in the next process.
+
+use super::sample::{Chain, Home, clock};
+use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota, Scope};
+use crate::chain::ChainId;
+use crate::journal::{Journal, SqliteJournal};
+
+fn bucket(plugin: &str, chain: &str, scope: Scope) -> Bucket {
+    Bucket::new(plugin, &ChainId(chain.into()), scope)
+}
+
+fn set(pairs: &[(&str, &str)]) -> Change {
+    Change::Set(pairs.iter().map(|(key, value)| ((*key).to_owned(), value.as_bytes().to_vec())).collect())
+}
+
+async fn keys(journal: &SqliteJournal, bucket: &Bucket) -> Vec<String> {
+    journal.list(bucket, None, 100).await.unwrap().keys
+}
+
+#[tokio::test]
+async fn values_last_and_every_bucket_sees_its_own() {
+    let home = Home::new();
+    let buckets = [
+        bucket("a", "ch_1", Scope::Chain),
+        bucket("a", "ch_2", Scope::Chain),
+        bucket("a", "ch_1", Scope::Plugin),
+        bucket("b", "ch_1", Scope::Chain),
+        bucket("b", "ch_1", Scope::Plugin),
+    ];
+    let journal = home.open();
+    for (n, bucket) in buckets.iter().enumerate() {
+        journal.change(bucket, set(&[("k", &format!("value {n}"))]), Quota::default()).await.unwrap();
+    }
+    drop(journal);
+    let journal = home.open();
+    for (n, bucket) in buckets.iter().enumerate() {
+        assert_eq!(journal.get(bucket, vec!["k".into()]).await.unwrap(), [Some(format!("value {n}").into_bytes())]);
+    }
+    journal.change(&buckets[0], Change::Delete(vec!["k".into()]), Quota::default()).await.unwrap();
+    assert_eq!(keys(&journal, &buckets[0]).await, Vec::<String>::new());
+    assert_eq!(keys(&journal, &buckets[2]).await, ["k"]);
+    let other_chain = bucket("a", "ch_9", Scope::Plugin);
+    assert_eq!(journal.get(&other_chain, vec!["k".into()]).await.unwrap(), [Some(b"value 2".to_vec())], "shared by all chains of the plugin");
+}
+
+#[tokio::test]
+async fn a_change_over_the_quota_leaves_nothing_behind() {
+    let home = Home::new();
+    let (journal, bucket, quota) = (home.open(), bucket("a", "ch_1", Scope::Chain), Quota { bytes: 10, keys: 2 });
+    let change = |change| journal.change(&bucket, change, quota);
+    change(set(&[("k", "12345678")])).await.unwrap();
+    let over = change(set(&[("l", "1"), ("m", "2")])).await.unwrap_err();
+    assert_eq!(over, KvError::OverQuota("3 keys, the limit is 2".into()));
+    let over = change(set(&[("l", "é")])).await.unwrap_err();
+    assert_eq!(over, KvError::OverQuota("12 bytes of keys and values, the limit is 10".into()), "bytes, not characters");
+    assert_eq!(keys(&journal, &bucket).await, ["k"]);
+    change(Change::Increment { key: "n".into(), by: 9 }).await.unwrap_err();
+    change(set(&[("k", "")])).await.unwrap();
+    assert_eq!(change(Change::Increment { key: "n".into(), by: 9 }).await, Ok(9));
+    assert_eq!(
+        change(Change::Increment { key: "n".into(), by: u64::MAX }).await,
+        Err(KvError::DoesNotFit("the number would not fit into 64 bits".into()))
+    );
+    let elsewhere = Bucket::new("a", &ChainId("ch_2".into()), Scope::Chain);
+    journal.change(&elsewhere, set(&[("k", "123456789")]), quota).await.unwrap();
+}
+
+#[tokio::test]
+async fn counting_at_once_loses_no_count() {
+    let home = Home::new();
+    let (journal, bucket) = (std::sync::Arc::new(home.open()), bucket("a", "ch_1", Scope::Plugin));
+    let count = |_| {
+        let (journal, bucket) = (journal.clone(), bucket.clone());
+        tokio::spawn(async move { journal.change(&bucket, Change::Increment { key: "n".into(), by: 1 }, Quota::default()).await.unwrap() })
+    };
+    let tasks: Vec<_> = (0..50).map(count).collect();
+    let mut numbers = Vec::new();
+    for task in tasks {
+        numbers.push(task.await.unwrap());
+    }
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=50).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn pages_go_on_where_they_ended_whatever_was_deleted_meanwhile() {
+    let home = Home::new();
+    let (journal, bucket) = (home.open(), bucket("a", "ch_1", Scope::Chain));
+    journal.change(&Bucket::new("b", &ChainId("ch_1".into()), Scope::Chain), set(&[("x", "")]), Quota::default()).await.unwrap();
+    journal.change(&bucket, set(&[("a", ""), ("b", ""), ("c", ""), ("d", "")]), Quota::default()).await.unwrap();
+    let first = journal.list(&bucket, None, 2).await.unwrap();
+    assert_eq!(first, Page { keys: vec!["a".into(), "b".into()], next: Some(2) }, "numbers of its own, whatever others keep");
+    journal.change(&bucket, Change::Delete(vec!["a".into(), "c".into()]), Quota::default()).await.unwrap();
+    assert_eq!(journal.list(&bucket, first.next, 2).await.unwrap(), Page { keys: vec!["d".into()], next: None });
+    assert_eq!(journal.list(&bucket, Some(u64::MAX), 2).await.unwrap(), Page::default());
+}
+
+#[tokio::test]
+async fn a_journal_of_version_1_is_read_and_keeps_values_from_then_on() {
+    let home = Home::new();
+    let journal = home.open();
+    let chain = Chain::started(&journal, "ch_old").await;
+    drop(journal);
+    home.sql().execute_batch("DROP TABLE keyvalue; PRAGMA user_version = 1;").unwrap();
+    let journal = SqliteJournal::open_existing(&home.path(), clock()).unwrap();
+    assert_eq!(journal.events(&chain.id, 0).await.unwrap().len(), 1);
+    let bucket = bucket("a", "ch_old", Scope::Chain);
+    journal.change(&bucket, set(&[("k", "v")]), Quota::default()).await.unwrap();
+    assert_eq!(keys(&journal, &bucket).await, ["k"]);
+}

@@ -1,0 +1,164 @@
+//! The operator's finer words: single tools, values and settings.
+
+use serde_json::{Value, json};
+
+use super::TestEnvironment;
+
+/// A script of one turn that calls tools of the probe, each with arguments, and a last word.
+fn script(env: &TestEnvironment, calls: &[(&str, Value)]) {
+    let call =
+        |(n, (tool, arguments)): (usize, &(&str, Value))| json!({"id": format!("c{n}"), "name": format!("probe__{tool}"), "arguments": arguments});
+    let calls: Vec<_> = calls.iter().enumerate().map(call).collect();
+    env.script(json!([{"tool_calls": calls}, {"text": "done"}]));
+}
+
+fn probing(grants: &str) -> TestEnvironment {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    env.grants(grants);
+    env
+}
+
+/// The results of the newest chain's calls, as the model saw them.
+fn results(env: &TestEnvironment) -> Vec<String> {
+    let state = env.pausegate(&["inspect", &env.chains()[0], "--messages"]).json();
+    let parts = state.as_array().unwrap().iter().flat_map(|message| message["parts"].as_array().unwrap());
+    parts.filter(|part| part["type"] == "tool_result").map(|part| part["output"].as_str().unwrap().to_owned()).collect()
+}
+
+fn tools(env: &TestEnvironment) -> Vec<String> {
+    let tools = env.pausegate(&["tools", "--json"]).json();
+    tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+const RUN: &[&str] = &["run", "go", "--model", "script:turns.json"];
+
+#[test]
+fn w49_one_block_serves_many_tools_and_narrows_each() {
+    let env = probing(
+        r#"
+[plugins.probe]
+digest = "any"
+config = { units = "metric" }
+[plugins.probe.tools.echo]
+enabled = false
+[plugins.probe.tools.kv]
+effects = "read-only"
+[[plugins.probe.fs]]
+path = "BUILD"
+mount = "/build"
+access = "write"
+tools = ["fs", "append_then_sleep"]
+[plugins.probe.kv]
+"#,
+    );
+    let fs = json!({"op": "read", "path": "/build/a.tmp", "to": "", "text": ""});
+    script(
+        &env,
+        &[
+            ("fs", fs.clone()),
+            ("fs_as_reader", fs),
+            ("settings", json!({})),
+            ("kv", json!({"op": "set", "key": "a", "value": "x"})),
+            ("echo", json!({"text": "x"})),
+            ("env", json!({})),
+        ],
+    );
+    assert_eq!(env.pausegate(RUN).code, Some(0));
+    let results = results(&env);
+    assert_eq!(results[0], "ok: a.tmp");
+    assert!(results[1].starts_with("error: "), "a line for other tools: {}", results[1]);
+    assert_eq!(results[2], r#"{"units":"metric"}"#);
+    assert_eq!(results[3], "error: access denied", "the operator says it only reads");
+    assert!(results[4].contains("there is no tool `probe__echo`"), "{}", results[4]);
+    assert!(!tools(&env).contains(&"probe__echo".to_owned()) && tools(&env).contains(&"probe__echo_once".to_owned()));
+    let listed = env.pausegate(&["tools", "--json"]).json();
+    let kv = listed.as_array().unwrap().iter().find(|tool| tool["name"] == "probe__kv").unwrap();
+    assert_eq!((&kv["effects"], &kv["declared_effects"]), (&json!("read-only"), &json!("once")));
+    assert_eq!(env.pausegate(&["call", "probe__echo", "{\"text\": \"x\"}"]).code, Some(66));
+    assert_eq!(env.pausegate(&["explain", "probe__echo"]).code, Some(77));
+    assert!(env.pausegate(&["trust", "probe"]).stdout.contains("probe__kv (read-only (the plugin says once))"));
+}
+
+#[test]
+fn a_tool_that_no_plugin_has_is_warned_about() {
+    let env = probing("[plugins.files]\ndigest = \"any\"\n[plugins.files.tools.remove]\nenabled = false\n");
+    script(&env, &[]);
+    let ran = env.pausegate(RUN);
+    assert!(ran.stderr.contains("warning: grants.toml:4: plugin `files` has no tool `remove`; it offers"), "{ran}");
+    assert_eq!(ran.code, Some(0));
+}
+
+#[test]
+fn w53_the_tools_are_those_of_the_enabled_plugins_that_load() {
+    let env = TestEnvironment::new();
+    env.add_plugin("fetch");
+    env.write("home/.local/share/pausegate/plugins/broken.wasm", "no component");
+    let all = tools(&env);
+    for mask in 0_u32..16 {
+        let names: Vec<_> =
+            ["broken", "fetch", "files", "survey"].into_iter().enumerate().filter(|(n, _)| mask >> n & 1 == 1).map(|(_, name)| name).collect();
+        // A list of nobody is written as one that names no plugin there is.
+        let list = if names.is_empty() { json!(["nobody"]) } else { json!(names) };
+        env.write("work/pausegate.toml", &format!("only_plugins = {list}\n"));
+        let expected: Vec<_> = all.iter().filter(|tool| names.iter().any(|name| tool.starts_with(&format!("{name}__")))).cloned().collect();
+        assert_eq!(tools(&env), expected, "{names:?}");
+    }
+    assert!(all.len() >= 3 && !all.iter().any(|tool| tool.starts_with("broken")));
+}
+
+#[test]
+fn values_stay_with_their_chain_and_live_through_a_pause() {
+    let env = probing(
+        "[plugins.probe]\ndigest = \"any\"\nkv = { quota = \"1KiB\" }\n[[rules]]\ntool = \"probe__kv\"\nargs = { op = \"increment\" }\neffect = \"ask\"\n",
+    );
+    let kv = |op: &str, number: u32| ("kv", json!({"op": op, "key": "n", "value": "40", "number": number}));
+    env.script(json!([
+        {"tool_calls": [{"id": "a", "name": "probe__kv", "arguments": kv("set", 0).1}]},
+        {"tool_calls": [{"id": "b", "name": "probe__kv", "arguments": kv("increment", 2).1}]},
+        {"tool_calls": [{"id": "c", "name": "probe__kv", "arguments": kv("get", 0).1}, {"id": "d", "name": "probe__kv", "arguments": kv("set_bytes", 1100).1}]},
+        {"text": "done"}
+    ]));
+    assert_eq!(env.pausegate(RUN).code, Some(75));
+    env.pausegate(&["approve", &env.pending()[0]]);
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
+    assert_eq!(results(&env), ["ok: set", "ok: 42", "ok: 42", "error: over the quota: 1101 bytes of keys and values, the limit is 1024"]);
+    script(&env, &[kv("get", 0)]);
+    env.pausegate(RUN);
+    assert_eq!(results(&env), ["ok: nothing"], "another chain");
+    let state = env.pausegate(&["inspect", &env.chains()[1], "--json"]).json();
+    let used: Vec<_> = state["calls"].as_array().unwrap().iter().map(|call| call["uses"]["kv_writes"].clone()).collect();
+    assert_eq!(used, [json!(1), json!(1), Value::Null, Value::Null], "a change that was refused is none");
+}
+
+#[test]
+fn shared_values_are_there_for_every_chain_of_the_plugin() {
+    let env = probing("[plugins.probe]\ndigest = \"any\"\nkv = { scope = \"plugin\" }\n");
+    for expected in ["ok: 1", "ok: 2"] {
+        script(&env, &[("kv", json!({"op": "increment", "key": "n", "number": 1}))]);
+        env.pausegate(RUN);
+        assert_eq!(results(&env), [expected]);
+    }
+    let without = "[plugins.probe]\ndigest = \"any\"\n";
+    env.grants(without);
+    let called = env.pausegate(&["call", "probe__kv", r#"{"op": "get", "key": "n"}"#]);
+    assert_eq!(called.stdout, "error: access denied\n");
+    let (_, line) = called.stderr.split_once("allowed by\n").unwrap();
+    let line: Vec<_> = line.lines().take_while(|line| line.starts_with("    ")).map(str::trim).collect();
+    env.grants(&format!("{without}{}\n", line.join("\n").replace("\"chain\"", "\"plugin\"")));
+    assert_eq!(env.pausegate(&["call", "probe__kv", r#"{"op": "get", "key": "n"}"#]).stdout, "ok: 2\n", "the line that was printed allows it");
+}
+
+#[test]
+fn an_approved_only_line_holds_for_approved_calls() {
+    let env = probing(
+        "[plugins.probe]\ndigest = \"any\"\nkv = { when = \"approved\" }\n[[rules]]\ntool = \"probe__kv\"\nargs = { op = \"set\" }\neffect = \"ask\"\n",
+    );
+    script(&env, &[("kv", json!({"op": "set", "key": "a", "value": "x"})), ("kv", json!({"op": "get", "key": "a"}))]);
+    assert_eq!(env.pausegate(RUN).code, Some(75));
+    let pause = env.pausegate(&["pending", "--json"]).json()[0].clone();
+    assert_eq!(pause["opens_text"], json!(["kv write values of this chain"]));
+    env.pausegate(&["approve", &env.pending()[0]]);
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
+    assert_eq!(results(&env), ["ok: set", "error: access denied"]);
+}

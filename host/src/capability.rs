@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use self::frozen::FrozenUse;
 pub use self::keyvalue::{HeldKv, KvGrant};
 use self::pattern::ArgumentPattern;
+pub use self::people::People;
 pub use self::tools::{ForTools, ToolGrants};
 use crate::chain::Actor;
 use crate::digest::Digest;
@@ -26,6 +27,7 @@ pub struct Grants {
     /// By plugin name.
     pub plugins: BTreeMap<String, PluginGrants>,
     pub rules: Vec<Rule>,
+    pub people: People,
     /// The file they came from, for the lines that refusals print; empty for an empty grants file.
     pub file: PathBuf,
 }
@@ -169,8 +171,10 @@ pub struct Rule {
     pub args: Vec<(Vec<String>, ArgumentPattern)>,
     pub effect: Verdict,
     pub except: Vec<Except>,
-    /// `os:alice@host`; empty means anyone the edge authenticated.
+    /// `os:alice@host`, a person by all their identities; empty means anyone the edge authenticated.
     pub approvers: Vec<Actor>,
+    pub quorum: NonZeroU32,
+    pub exclude_requester: bool,
     pub on_deny: Then,
     pub line: usize,
 }
@@ -359,4 +363,6 @@ pub mod guest_path;
 pub mod judge;
 pub mod keyvalue;
 pub mod pattern;
+pub mod people;
+pub mod requirements;
 pub mod tools;

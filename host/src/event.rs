@@ -59,6 +59,13 @@ pub enum Event {
     PauseOpened {
         pause: Pause,
     },
+    /// One person's decision where the rules want more people to say the same; the pause stays open.
+    VoteCounted {
+        pause: PauseId,
+        call: CallKey,
+        by: Actor,
+        decision: Decision,
+    },
     PauseDecided {
         pause: PauseId,
         call: CallKey,
@@ -243,7 +250,7 @@ impl Event {
     pub fn pause(&self) -> Option<&PauseId> {
         match self {
             Self::PauseOpened { pause } => Some(&pause.id),
-            Self::PauseDecided { pause, .. } | Self::PauseClosed { pause, .. } => Some(pause),
+            Self::VoteCounted { pause, .. } | Self::PauseDecided { pause, .. } | Self::PauseClosed { pause, .. } => Some(pause),
             _ => None,
         }
     }
@@ -253,6 +260,7 @@ impl Event {
         match self {
             Self::CallsStarted { calls } => calls.iter().any(|call| !call.held.is_empty()),
             Self::PauseOpened { .. }
+            | Self::VoteCounted { .. }
             | Self::PauseDecided { .. }
             | Self::StopRequested { .. }
             | Self::ChainBlocked { .. }

@@ -98,7 +98,7 @@ pub struct Choice {
     pub label: Option<String>,
 }
 
-/// A pause as it is frozen when it opens. Nothing here changes afterwards but `status` and `decided`.
+/// A pause as it is frozen when it opens. Nothing here changes afterwards but `status`, `votes` and `decided`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
     pub id: PauseId,
@@ -139,6 +139,9 @@ pub struct Pause {
     pub digest: Digest,
     pub opened_at: jiff::Timestamp,
     pub status: PauseStatus,
+    /// Counted while the quorum was open, oldest first; the one that reached it is in `decided`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<Decided>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
 }
@@ -154,6 +157,29 @@ impl Pause {
             Opening::Use(frozen) => Some(frozen),
             Opening::Fs(_) | Opening::Http(_) | Opening::Kv(_) => None,
         })
+    }
+
+    /// The last vote of the person behind `by`.
+    pub fn vote_of(&self, by: &Actor) -> Option<&Decided> {
+        let people = &self.requirements.people;
+        self.votes.iter().rfind(|vote| people.person(&vote.by) == people.person(by))
+    }
+
+    /// Of each person the last vote, which is the one that counts.
+    pub fn last_votes(&self) -> Vec<&Decided> {
+        let people = &self.requirements.people;
+        let persons = people.persons(self.votes.iter().map(|vote| &vote.by));
+        persons.iter().filter_map(|person| self.votes.iter().rfind(|vote| people.person(&vote.by) == *person)).collect()
+    }
+
+    /// How many people are for `decision`.
+    pub fn votes_for(&self, decision: &Decision) -> usize {
+        self.last_votes().iter().filter(|vote| vote.decision.agrees_with(decision)).count()
+    }
+
+    /// Of what most people are for.
+    pub fn votes_most(&self) -> usize {
+        self.last_votes().iter().map(|vote| self.votes_for(&vote.decision)).max().unwrap_or(0)
     }
 
     /// Whether `approve` of this pause opens what it lists: a gate, or a tool's `approval`.
@@ -234,12 +260,18 @@ impl Decision {
 
     /// Whether two decisions ask for the same thing; the digest they carry does not matter.
     pub fn same_as(&self, other: &Self) -> bool {
-        let bare = |decision: &Self| {
-            let mut value = serde_json::to_value(decision).expect("decisions serialize");
-            value.as_object_mut().expect("tagged").remove("digest");
-            value
-        };
-        bare(self) == bare(other)
+        self.without(&["digest"]) == other.without(&["digest"])
+    }
+
+    /// Whether two votes are for the same thing; their notes may differ.
+    pub fn agrees_with(&self, other: &Self) -> bool {
+        self.without(&["digest", "note"]) == other.without(&["digest", "note"])
+    }
+
+    fn without(&self, keys: &[&str]) -> Value {
+        let mut value = serde_json::to_value(self).expect("decisions serialize");
+        keys.iter().for_each(|key| drop(value.as_object_mut().expect("tagged").remove(*key)));
+        value
     }
 }
 

@@ -1,5 +1,6 @@
-//! The operator's finer words: single tools, values and settings.
+//! The operator's finer words: single tools, values and settings, people and quorums.
 
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::TestEnvironment;
@@ -161,4 +162,115 @@ fn an_approved_only_line_holds_for_approved_calls() {
     env.pausegate(&["approve", &env.pending()[0]]);
     assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
     assert_eq!(results(&env), ["ok: set", "error: access denied"]);
+}
+
+/// The main job's first turn paused under these lines.
+fn paused(lines: &str) -> TestEnvironment {
+    let env = TestEnvironment::new();
+    env.grants(&format!(
+        "{lines}\n[plugins.files]\ndigest = \"any\"\n[[plugins.files.fs]]\npath = \"BUILD\"\nmount = \"/build\"\naccess = \"read\"\n"
+    ));
+    env.script(json!([{"tool_calls": [{"id": "list", "name": "files__list", "arguments": {"path": "/build"}}]}, {"text": "done"}]));
+    assert_eq!(env.pausegate(RUN).code, Some(75));
+    env
+}
+
+const ASK: &str = "[[rules]]\ntool = \"files__list\"\neffect = \"ask\"\n";
+
+#[test]
+fn a_vote_is_counted_and_leaves_the_quorum_open() {
+    let env = paused(&format!("{ASK}quorum = 2\n"));
+    let pause = &env.pending()[0];
+    assert_snapshot!(env.pausegate(&["approve", pause, "--note", "fine"]), @r"
+    $ pausegate approve pa_1 --note fine
+    vote counted, quorum open: pa_1, 1 of 2 people: approve by [ME]
+    --- exit 0
+    ");
+    assert_snapshot!(env.pausegate(&["approve", pause]), @r"
+    $ pausegate approve pa_1
+    vote counted before, quorum open: pa_1, 1 of 2 people: approve by [ME]
+    --- exit 0
+    ");
+    assert_snapshot!(env.pausegate(&["pending", pause]), @r#"
+    $ pausegate pending pa_1
+    pause pa_1 asks for an approval
+      chain      ch_1
+      call       files__list of plugin files, read-only, call list
+      kind       gate: a rule asks, no plugin code has run for it
+      arguments
+        {
+          "path": "/build"
+        }
+      asked because
+        > a rule asks a person before `files__list` runs
+      approving opens nothing beyond running the call
+      lines behind it
+        grants.toml:2: ask files__list
+      approvers  any user of this machine; 2 people must say the same
+      votes      1 of 2 people: approve by [ME]
+      age        0 s
+      digest     sha256:…
+      pausegate approve pa_1
+      pausegate deny pa_1 --note '…'
+
+    --- exit 0
+    "#);
+    assert!(env.pausegate(&["pending"]).stdout.contains("an approval, 1 of 2"));
+    let row = env.pausegate(&["pending", "--json"]).json()[0].clone();
+    assert_eq!((&row["quorum"], row["votes"].as_array().unwrap().len()), (&json!(2), 1));
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(75), "one vote is not enough");
+    assert_snapshot!(env.pausegate(&["deny", pause]), @r#"
+    $ pausegate deny pa_1
+    denied pa_1: files__list {"path":"/build"}
+    --- stderr
+    carry it on with
+      pausegate resume ch_1
+    --- exit 0
+    "#);
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
+    assert!(env.pausegate(&["inspect", &env.chains()[0]]).stdout.contains("vote: approve by"));
+}
+
+#[test]
+fn auto_approve_answers_nothing_that_takes_more_than_one_person() {
+    for lines in ["quorum = 2", "exclude_requester = true", "approvers = [\"somebody-else\"]"] {
+        let env = paused(&format!("{ASK}{lines}\n"));
+        let mut run = RUN.to_vec();
+        run.push("--auto-approve");
+        assert_eq!(env.pausegate(&run).code, Some(75), "{lines}");
+        assert_eq!(env.pausegate(&["pending", "--json"]).json()[1]["votes"], json!([]), "{lines}");
+    }
+    let env = paused(ASK);
+    let mut run = RUN.to_vec();
+    run.push("--auto-approve");
+    assert_eq!(env.pausegate(&run).code, Some(0));
+}
+
+#[test]
+fn h54_whoever_asked_is_told_that_somebody_else_decides() {
+    let env = paused(&format!("{ASK}exclude_requester = true\n"));
+    let pause = &env.pending()[0];
+    assert_snapshot!(env.pausegate(&["approve", pause]), @r"
+    $ pausegate approve pa_1
+    --- stderr
+    error: [ME] started the chain and may not decide pa_1; its rules want somebody else
+    --- exit 77
+    ");
+    assert_eq!(env.pausegate(&["deny", pause]).code, Some(77));
+    assert_eq!(env.pending().len(), 1);
+}
+
+#[test]
+fn h53_s22_a_pause_says_which_people_decide_and_refuses_the_others() {
+    let people = "[people]\nalice = [\"os:alice@laptop\", \"token:alice\"]\n";
+    let env = paused(&format!("{people}{ASK}approvers = [\"alice\", \"token:bob\"]\n"));
+    let pause = &env.pending()[0];
+    let shown = env.pausegate(&["pending", pause]);
+    assert!(shown.stdout.contains("alice (os:alice@laptop, token:alice) or token:bob"), "{}", shown.stdout);
+    assert_snapshot!(env.pausegate(&["approve", pause]), @r"
+    $ pausegate approve pa_1
+    --- stderr
+    error: [ME] may not decide pa_1; its rules name alice ([ME], token:alice) or token:bob
+    --- exit 77
+    ");
 }

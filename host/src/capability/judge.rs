@@ -2,12 +2,11 @@
 //!
 //! Pure: the same facts give the same judgement. Taking a grant, an allow or an except away never widens it.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Grants, Held, Limits, Opening, PluginGrants, Then, Verdict};
+pub use super::requirements::Requirements;
+use super::{Grants, Held, Limits, Opening, PluginGrants, Verdict};
 use crate::call::Effects;
-use crate::chain::Actor;
 use crate::digest::Digest;
 
 mod lines;
@@ -68,20 +67,6 @@ impl Judgement {
         if !self.because.contains(&because) {
             self.because.push(because);
         }
-    }
-}
-
-/// Who may decide, frozen in the pause.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Requirements {
-    /// One list per matching rule that names approvers; a decider must stand in each.
-    pub approvers: Vec<Vec<Actor>>,
-    pub on_deny: Then,
-}
-
-impl Requirements {
-    pub fn admit(&self, actor: &Actor) -> bool {
-        self.approvers.iter().all(|list| list.contains(actor))
     }
 }
 

@@ -39,16 +39,17 @@ impl Answers {
     /// Answers what it can; true where something was decided.
     pub async fn answer(self, host: &Host, by: &Actor, state: &ChainState, interrupt: &CancellationToken) -> Result<bool, Failure> {
         let mut decided = false;
-        for pause in state.open_pauses() {
+        // Whoever has voted has answered: the others are still to.
+        for pause in state.open_pauses().filter(|pause| pause.vote_of(by).is_none()) {
             let decision = match self {
                 Self::Later => None,
-                Self::AutoApprove => auto_approve(pause, by),
+                Self::AutoApprove => auto_approve(pause, by, &state.started_by),
                 Self::Interactive => ask(host, state, pause, interrupt).await?,
             };
             let Some(decision) = decision else { continue };
             match host.decide(&pause.id, by, &decision).await {
                 Ok(done) => {
-                    decided = true;
+                    decided |= done.state.pause(&pause.id).is_none_or(|pause| !pause.is_open());
                     // A denial that stops has closed the others.
                     if done.state.stop.is_some() {
                         break;
@@ -65,8 +66,8 @@ impl Answers {
 }
 
 /// Only an approval, and only where this user is enough.
-fn auto_approve(pause: &Pause, by: &Actor) -> Option<Decision> {
-    let alone = pause.asks_approval() && pause.requirements.admit(by);
+fn auto_approve(pause: &Pause, by: &Actor, requester: &Actor) -> Option<Decision> {
+    let alone = pause.asks_approval() && pause.requirements.admit_alone(by, requester);
     alone.then(|| Decision::Approve { note: Some("--auto-approve".to_owned()), digest: Some(pause.digest.clone()) })
 }
 

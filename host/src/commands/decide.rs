@@ -144,12 +144,19 @@ impl Common {
                 "chain": chain,
                 "status": pause.map(|pause| pause.status),
                 "decided": pause.and_then(|pause| pause.decided.as_ref()),
+                "votes": pause.map(|pause| &pause.votes),
+                "quorum": pause.map(|pause| pause.requirements.quorum),
                 "before": done.before.is_some(),
                 "chain_status": done.state.status,
                 "open_pauses": open,
             }));
         }
         let Some(pause) = pause else { return };
+        if pause.is_open() {
+            let told = if done.before.is_some() { "vote counted before" } else { "vote counted" };
+            report::data(&format!("{told}, quorum open: {}, {}", pause.id, report::pause::votes(pause)));
+            return;
+        }
         match &done.before {
             Some(before) => {
                 report::data(&format!("{} was already {} by {} at {}; nothing changed", pause.id, pause.status.as_str(), before.by, before.at))
@@ -168,7 +175,7 @@ impl Common {
         // An edit that this person may not approve alone has opened a pause for the others.
         let anew = done.state.open_pauses().find(|open| open.call == pause.call);
         if let Some(anew) = anew {
-            report::note(&format!("the rules for these arguments name other approvers: {} waits for them", anew.id));
+            report::note(&format!("the rules for these arguments want other or more people to approve: {} waits for them", anew.id));
         }
         let others: Vec<_> = open.iter().filter(|id| anew.is_none_or(|anew| anew.id != ***id)).map(|id| id.0.as_str()).collect();
         if !others.is_empty() {

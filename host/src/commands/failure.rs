@@ -126,7 +126,7 @@ impl From<Refused> for Failure {
         let code = match &refused {
             Refused::Unknown(_) => exit::UNKNOWN,
             Refused::Already { .. } | Refused::Gone { .. } => exit::CONFLICT,
-            Refused::NotEligible { .. } => exit::DENIED,
+            Refused::NotEligible { .. } | Refused::Requester { .. } => exit::DENIED,
             Refused::DigestDiffers { .. } | Refused::DoesNotFit(_) => exit::DATA,
         };
         let failure = Self::of(code, &refused);

@@ -72,13 +72,21 @@ fn list(rows: &[PendingRow], now: jiff::Timestamp) {
             row.pause.id.to_string(),
             age::age(row.pause.opened_at, now),
             row.pause.kind.as_str().to_owned(),
-            pause::asks(&row.pause.ask).trim_start_matches("asks for ").to_owned(),
+            asks_for(&row.pause),
             escape::line(&call),
             row.chain.to_string(),
         ]
     };
     table::print(&["PAUSE", "AGE", "KIND", "ASKS FOR", "CALL", "CHAIN"], rows.iter().map(row).collect());
     report::note("look at one with `pausegate pending PAUSE`, then `pausegate approve PAUSE` or `pausegate deny PAUSE`");
+}
+
+fn asks_for(asked: &crate::pause::Pause) -> String {
+    let asks = pause::asks(&asked.ask).trim_start_matches("asks for ").to_owned();
+    match asked.requirements.quorum.get() {
+        1 => asks,
+        quorum => format!("{asks}, {} of {quorum}", asked.votes_most()),
+    }
 }
 
 fn as_json(row: &PendingRow, now: jiff::Timestamp) -> Value {

@@ -10,12 +10,13 @@ use crate::capability::{Grants, Limits, OnMissing, Verdict};
 
 mod enclosure;
 mod keyvalue;
+mod people;
 mod plugin;
 mod rule;
 mod tool;
 
 /// Keys that mean something in a later version; ignoring one would promise what is not enforced.
-const LATER: &[&str] = &["secret", "secrets", "adapt", "reconcile", "expiry", "expires", "people", "exclude_requester"];
+const LATER: &[&str] = &["secret", "secrets", "adapt", "reconcile", "expiry", "expires"];
 
 /// A missing file is an empty one, unless it was named; `host` is this machine's name, for approvers.
 pub fn load(named: Option<&Path>, places: &Places, host: &str) -> Result<Grants, ConfigError> {
@@ -33,7 +34,7 @@ pub fn read(bytes: &[u8], file: &Path, places: &Places, host: &str) -> Result<Gr
     let table = document.parse()?;
     let root = document.root(&table);
     version(&root)?;
-    root.only(&["version", "defaults", "plugins", "rules"], LATER)?;
+    root.only(&["version", "defaults", "people", "plugins", "rules"], LATER)?;
     let mut grants = Grants { file: file.to_owned(), ..Grants::default() };
     let on_missing = match root.get("defaults") {
         Some(defaults) => read_defaults(&defaults.section()?, &mut grants)?,
@@ -43,8 +44,11 @@ pub fn read(bytes: &[u8], file: &Path, places: &Places, host: &str) -> Result<Gr
         Some(plugins) => read_plugins(&plugins.section()?, (&grants.default_limits, on_missing), file, places)?,
         None => BTreeMap::new(),
     };
+    if let Some(people) = root.get("people") {
+        grants.people = people::read(&people.section()?, host)?;
+    }
     if let Some(rules) = root.get("rules") {
-        grants.rules = rules.sections()?.iter().map(|section| rule::read(section, host)).collect::<Result<_, _>>()?;
+        grants.rules = rules.sections()?.iter().map(|section| rule::read(section, host, &grants.people)).collect::<Result<_, _>>()?;
     }
     Ok(grants)
 }

@@ -68,6 +68,9 @@ fn ending(state: &ChainState, now: Timestamp) {
     let mut decided: Vec<_> = state.pauses.iter().filter_map(|pause| Some((pause, pause.decided.as_ref()?))).collect();
     decided.sort_by_key(|(_, by)| by.at);
     for (pause, by) in decided {
+        for vote in &pause.votes {
+            data(&format!("{} vote: {} by {} at {}", pause.id, vote.decision.name(), vote.by, vote.at));
+        }
         let note = by.decision.note().map(|note| format!(": {}", escape::line(note))).unwrap_or_default();
         data(&format!("{} {} by {} at {}{note}", pause.id, pause.status.as_str(), by.by, by.at));
     }

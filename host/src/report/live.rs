@@ -72,6 +72,7 @@ impl Live {
                 note(&format!("{} will run again: {}", escape::line(&self.ended(state, *call).tool), escape::line(why)))
             }
             Event::PauseClosed { pause, status, why, .. } => note(&format!("{pause} is {}: {}", status.as_str(), escape::line(why))),
+            Event::VoteCounted { pause, by, decision, .. } => note(&format!("{pause}: a vote to {} by {by}", decision.name())),
             Event::PauseDecided { pause, by, decision, .. } => note(&format!("{pause}: {} by {by}", decision.name())),
             Event::ApprovalLapsed { call, why } => {
                 note(&format!("an approval of {} lapsed: {}", escape::line(&state.calls[call].tool), escape::line(why)))

@@ -13,7 +13,7 @@ use crate::capability::FrozenUse;
 use crate::capability::frozen::HttpUse;
 use crate::chain::ChainId;
 use crate::digest::canonical;
-use crate::pause::{Ask, Pause, PauseKind};
+use crate::pause::{Ask, Decision, Pause, PauseKind};
 
 /// All that is needed to decide, and the commands to copy.
 pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
@@ -46,6 +46,9 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
     }
     let mut field = |name: &str, value: &str| writeln!(text, "  {name:<10} {value}").expect("strings take all");
     field("approvers", &approvers(pause));
+    if pause.requirements.quorum.get() > 1 {
+        field("votes", &votes(pause));
+    }
     field("age", &age(pause.opened_at, now));
     field("digest", &pause.digest.to_string());
     for command in commands(pause) {
@@ -96,6 +99,8 @@ pub fn as_json(pause: &Pause, chain: &ChainId, now: Timestamp) -> Value {
         "because": pause.because,
         "requirements": pause.requirements,
         "approvers": pause.requirements.approvers,
+        "quorum": pause.requirements.quorum,
+        "votes": pause.votes,
         "difference": pause.difference,
         "uses": pause.uses,
         "call_digest": pause.call_digest,
@@ -151,11 +156,21 @@ fn openings(pause: &Pause) -> String {
 }
 
 fn approvers(pause: &Pause) -> String {
-    if pause.requirements.approvers.is_empty() {
-        return "any user of this machine".to_owned();
+    escape::line(&pause.requirements.in_words())
+}
+
+/// `1 of 2 people: approve by os:alice@host`
+pub fn votes(pause: &Pause) -> String {
+    let shown: Vec<_> = pause.last_votes().iter().map(|vote| format!("{} by {}", voted(&vote.decision), vote.by)).collect();
+    let by = if shown.is_empty() { String::new() } else { format!(": {}", shown.join(", ")) };
+    format!("{} of {} people{by}", pause.votes_most(), pause.requirements.quorum)
+}
+
+fn voted(decision: &Decision) -> String {
+    match decision {
+        Decision::Respond { value, .. } => format!("respond {}", escape::line(&canonical(value))),
+        other => other.name().to_owned(),
     }
-    let list = |names: &Vec<crate::chain::Actor>| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    escape::line(&pause.requirements.approvers.iter().map(list).collect::<Vec<_>>().join(", and "))
 }
 
 fn lines(title: &str, lines: &[String]) -> String {

@@ -6,6 +6,7 @@ mod life;
 mod memory;
 mod narrowing;
 mod operators;
+mod people;
 mod properties;
 mod siblings;
 mod twins;

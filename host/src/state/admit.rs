@@ -201,6 +201,7 @@ pub fn pause(
         digest: judged.digest.clone(),
         opened_at: rules.now,
         status: PauseStatus::Open,
+        votes: Vec::new(),
         decided: None,
     };
     let answers: Vec<_> = call.answers.iter().map(|answer| serde_json::json!([answer.key, answer.value])).collect();

@@ -6,6 +6,7 @@ use super::admit::{finished, gate};
 use super::{Call, ChainState, Rules, stop};
 use crate::call::schema::Schema;
 use crate::call::{CallStatus, ToolResult, ToolSpec, kind};
+use crate::capability::requirements::Requirements;
 use crate::capability::{Then, Verdict};
 use crate::chain::Actor;
 use crate::digest::Digest;
@@ -24,8 +25,10 @@ pub enum Refused {
     Already { pause: PauseId, decided: Box<Decided> },
     #[error("{pause} is {}: nothing waits for it any more", .status.as_str())]
     Gone { pause: PauseId, status: PauseStatus },
-    #[error("{actor} may not decide {pause}; its rules name {}", in_words(.approvers))]
-    NotEligible { pause: PauseId, actor: Actor, approvers: Vec<Vec<Actor>> },
+    #[error("{actor} may not decide {pause}; its rules name {}", .requirements.in_words())]
+    NotEligible { pause: PauseId, actor: Actor, requirements: Box<Requirements> },
+    #[error("{actor} started the chain and may not decide {pause}; its rules want somebody else")]
+    Requester { pause: PauseId, actor: Actor },
     #[error("the digest differs: {pause} is now {expected}; look at it again before deciding")]
     DigestDiffers { pause: PauseId, expected: Digest },
     #[error("{0}")]
@@ -35,8 +38,9 @@ pub enum Refused {
 /// What a decision leads to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
+    /// Decided, or counted while the quorum stays open.
     Decided(Vec<Event>),
-    /// The same decision was made before; nothing to write.
+    /// The same decision was made, or the same vote given, before; nothing to write.
     Same(Box<Decided>),
 }
 
@@ -49,9 +53,12 @@ pub fn decide(state: &ChainState, rules: &Rules<'_>, id: &PauseId, by: &Actor, d
             None => Err(Refused::Gone { pause: id.clone(), status: pause.status }),
         };
     }
-    if !pause.requirements.admit(by) {
-        let approvers = pause.requirements.approvers.clone();
-        return Err(Refused::NotEligible { pause: id.clone(), actor: by.clone(), approvers });
+    if pause.requirements.excludes(by, &state.started_by) {
+        return Err(Refused::Requester { pause: id.clone(), actor: by.clone() });
+    }
+    if !pause.requirements.admit(by, &state.started_by) {
+        let requirements = Box::new(pause.requirements.clone());
+        return Err(Refused::NotEligible { pause: id.clone(), actor: by.clone(), requirements });
     }
     if decision.digest().is_some_and(|digest| *digest != pause.digest) {
         return Err(Refused::DigestDiffers { pause: id.clone(), expected: pause.digest.clone() });
@@ -68,8 +75,24 @@ pub fn decide(state: &ChainState, rules: &Rules<'_>, id: &PauseId, by: &Actor, d
         Decision::Respond { value, .. } => (PauseStatus::Responded, respond(pause, call, value)?),
         Decision::Edit { arguments, .. } => (PauseStatus::Edited, edit(state, rules, pause, by, arguments)?),
     };
+    if let Some(outcome) = counted(pause, by, decision) {
+        return Ok(outcome);
+    }
     events.insert(0, decided(status));
     Ok(Outcome::Decided(events))
+}
+
+/// A vote that leaves the quorum open. A denial needs no quorum, and an edit opens a pause of its own.
+fn counted(pause: &Pause, by: &Actor, decision: &Decision) -> Option<Outcome> {
+    let quorum = pause.requirements.quorum.get() as usize;
+    if quorum == 1 || matches!(decision, Decision::Deny { .. } | Decision::Edit { .. }) {
+        return None;
+    }
+    if let Some(vote) = pause.vote_of(by).filter(|vote| vote.decision.agrees_with(decision)) {
+        return Some(Outcome::Same(Box::new(vote.clone())));
+    }
+    let event = Event::VoteCounted { pause: pause.id.clone(), call: pause.call, by: by.clone(), decision: decision.clone() };
+    (pause.votes_for(decision) + 1 < quorum).then(|| Outcome::Decided(vec![event]))
 }
 
 fn deny(state: &ChainState, pause: &Pause, by: &Actor, note: Option<&str>, then: Option<Then>) -> Result<Vec<Event>, Refused> {
@@ -143,7 +166,7 @@ fn edit(state: &ChainState, rules: &Rules<'_>, pause: &Pause, by: &Actor, argume
     if judged.judgement.verdict == Verdict::Deny {
         return refused(format!("the rules deny these arguments ({})", judged.judgement.because.join("; ")));
     }
-    let sufficient = judged.judgement.requirements.admit(by);
+    let sufficient = judged.judgement.requirements.admit_alone(by, &state.started_by);
     let edited = |approved| Event::CallEdited { call: call.key, by: by.clone(), arguments: arguments.clone(), approved };
     if sufficient {
         return Ok(vec![edited(Some(judged.digest.clone())), readied(call, &judged.digest)]);
@@ -160,7 +183,7 @@ fn asked_of_others(
     judged: &super::judged::Judged,
     by: &Actor,
 ) -> Pause {
-    let difference = format!("{by} changed the arguments, and the rules for them name other approvers");
+    let difference = format!("{by} changed the arguments, and the rules for them want other or more people to approve");
     gate(state, rules, call, tool, arguments, judged, Some(difference))
 }
 
@@ -176,9 +199,4 @@ fn asked(ask: &Ask) -> &'static str {
         Ask::Form { .. } => "a form",
         Ask::Other { .. } => "an answer",
     }
-}
-
-fn in_words(lists: &[Vec<Actor>]) -> String {
-    let list = |names: &Vec<Actor>| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    lists.iter().map(list).collect::<Vec<_>>().join(", and ")
 }

@@ -85,6 +85,11 @@ impl ChainState {
                 }
             }
             Event::PauseOpened { pause } => self.open(pause),
+            Event::VoteCounted { pause, by, decision, .. } => {
+                if let Some(pause) = self.pauses.iter_mut().rfind(|open| &open.id == pause && open.is_open()) {
+                    pause.votes.push(crate::pause::Decided { by: by.clone(), at, decision: decision.clone() });
+                }
+            }
             Event::PauseDecided { pause, by, decision, status, .. } => {
                 let decided = crate::pause::Decided { by: by.clone(), at, decision: decision.clone() };
                 if let Some(pause) = self.close(pause, *status) {

@@ -143,6 +143,8 @@ mod tests {
             effect,
             except: vec![],
             approvers: vec![],
+            quorum: std::num::NonZeroU32::MIN,
+            exclude_requester: false,
             on_deny: Then::Continue,
             line: 9,
         };

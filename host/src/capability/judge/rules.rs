@@ -25,7 +25,7 @@ pub(super) fn judge(grants: &Grants, call: &CallFacts<'_>) -> Judgement {
         opens: Vec::new(),
         standing: verdict == Some(Verdict::Allow) && for_tool.iter().any(|rule| approves_beforehand(rule, call)),
         shut: Vec::new(),
-        requirements: requirements(&for_tool, call),
+        requirements: requirements(grants, &for_tool, call),
         limits: grants.default_limits.clone(),
         rules: digested(grants, &for_tool, call),
     }
@@ -77,15 +77,8 @@ fn in_force(except: &Except, call: &CallFacts<'_>) -> bool {
 }
 
 /// Of every rule that may be about this call, also where an except skipped it: they hold for all its pauses.
-fn requirements(for_tool: &[&Rule], call: &CallFacts<'_>) -> Requirements {
-    let mut requirements = Requirements::default();
-    for rule in for_tool.iter().filter(|rule| all_match(&rule.args, call, Side::Guards)) {
-        requirements.on_deny = requirements.on_deny.max(rule.on_deny);
-        if !rule.approvers.is_empty() && !requirements.approvers.contains(&rule.approvers) {
-            requirements.approvers.push(rule.approvers.clone());
-        }
-    }
-    requirements
+fn requirements(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> Requirements {
+    Requirements::of(for_tool.iter().copied().filter(|rule| all_match(&rule.args, call, Side::Guards)), &grants.people)
 }
 
 /// In an order of its own and without what has run out, so that the digest changes when the meaning does.
@@ -94,14 +87,26 @@ fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> String
     let mut rules: Vec<String> = for_tool
         .iter()
         .map(|rule| {
-            canonical_value(&json!({
+            let mut value = json!({
                 "tool": rule.tool, "args": rule.args, "effect": rule.effect, "approvers": rule.approvers, "on_deny": rule.on_deny,
                 "except": rule.except.iter().filter(|except| in_force(except, call)).map(except).collect::<Vec<_>>(),
-            }))
+            });
+            // Left out where they ask for nothing: digests of calls under older rules stay what they were.
+            if rule.quorum.get() > 1 {
+                value["quorum"] = json!(rule.quorum);
+            }
+            if rule.exclude_requester {
+                value["exclude_requester"] = json!(true);
+            }
+            canonical_value(&value)
         })
         .collect();
     rules.sort();
-    Object::new().text("default", word(grants.default_verdict)).written("rules", &format!("[{}]", rules.join(","))).canonical()
+    let digested = Object::new().text("default", word(grants.default_verdict));
+    // Whose identities are one person's matters where people are counted.
+    let counts = for_tool.iter().any(|rule| rule.quorum.get() > 1 || rule.exclude_requester);
+    let digested = if counts { digested.of("people", &grants.people) } else { digested };
+    digested.written("rules", &format!("[{}]", rules.join(","))).canonical()
 }
 
 fn arguments(patterns: &[(Vec<String>, ArgumentPattern)]) -> String {

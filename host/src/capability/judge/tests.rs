@@ -49,7 +49,17 @@ pub(super) fn within(argument: &str) -> When {
 }
 
 pub(super) fn rule(effect: Verdict, tool: &str, args: &[(&str, &str)]) -> Rule {
-    Rule { tool: tool.into(), args: patterns(args), effect, except: vec![], approvers: vec![], on_deny: Then::Continue, line: 31 }
+    Rule {
+        tool: tool.into(),
+        args: patterns(args),
+        effect,
+        except: vec![],
+        approvers: vec![],
+        quorum: NonZeroU32::MIN,
+        exclude_requester: false,
+        on_deny: Then::Continue,
+        line: 31,
+    }
 }
 
 pub(super) fn except(args: &[(&str, &str)], until: Option<&str>) -> Except {
@@ -151,10 +161,14 @@ fn approvers_and_stop_hold_for_every_matching_rule_also_a_skipped_one() {
     let allow = Rule { approvers: vec![bob.clone()], ..rule(Verdict::Allow, "*", &[("mode", "soft")]) };
     let grants = grants(vec![], vec![], vec![skipped, ask, elsewhere, allow]);
     let requirements = judge(&grants, Effects::Once, &json!({"path": "/a", "mode": "hard"})).requirements;
-    assert_eq!(requirements, Requirements { approvers: vec![vec![alice.clone()], vec![alice.clone(), bob.clone()]], on_deny: Then::Stop });
-    assert!(requirements.admit(&alice) && !requirements.admit(&bob));
+    assert_eq!(
+        requirements,
+        Requirements { approvers: vec![vec![alice.clone()], vec![alice.clone(), bob.clone()]], on_deny: Then::Stop, ..Requirements::default() }
+    );
+    let requester = Actor("os:carol@h".into());
+    assert!(requirements.admit(&alice, &requester) && !requirements.admit(&bob, &requester));
     let doubtful = judge(&grants, Effects::Once, &json!({"path": "/a"})).requirements;
-    assert!(!doubtful.admit(&alice), "an allow rule whose argument is absent still names its approvers");
+    assert!(!doubtful.admit(&alice, &requester), "an allow rule whose argument is absent still names its approvers");
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `[[rules]]`: what is allowed, asked or denied, and who may decide.
 
+use std::num::NonZeroU32;
+
 use super::{LATER, VERDICTS, verdict};
 use crate::capability::pattern::{ArgumentPattern, PATTERN_MAX};
-use crate::capability::{Except, Rule, Then, Verdict};
+use crate::capability::{Except, People, Rule, Then, Verdict};
 use crate::chain::Actor;
 use crate::config::ConfigError;
 use crate::config::document::{Item, Section};
@@ -10,23 +12,34 @@ use crate::config::document::{Item, Section};
 /// Argument paths and patterns, in the file's order.
 type Patterns = Vec<(Vec<String>, ArgumentPattern)>;
 
-pub(super) fn read(section: &Section<'_>, host: &str) -> Result<Rule, ConfigError> {
-    section.only(&["tool", "args", "effect", "except", "approvers", "quorum", "on_deny"], LATER)?;
+pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result<Rule, ConfigError> {
+    section.only(&["tool", "args", "effect", "except", "approvers", "quorum", "exclude_requester", "on_deny"], LATER)?;
     let effect = verdict(section.require("effect")?.word(VERDICTS)?);
-    refuse_quorum(section)?;
     let args = match section.get("args") {
         Some(args) => read_patterns(&args)?,
         None => Vec::new(),
     };
     let approvers = match section.get("approvers") {
-        Some(names) => names.texts()?.into_iter().map(|name| read_approver(&names, name, host)).collect::<Result<_, _>>()?,
+        Some(names) => read_approvers(&names, host, people)?,
         None => Vec::new(),
     };
+    let quorum = read_quorum(section, &approvers, people)?;
+    let exclude_requester = section.get("exclude_requester").map_or(Ok(false), |exclude| exclude.boolean())?;
     let on_deny = match section.get("on_deny") {
         Some(then) if then.word(&["continue", "stop"])? == "stop" => Then::Stop,
         _ => Then::Continue,
     };
-    Ok(Rule { tool: read_tool(section)?, args, effect, except: read_excepts(section, effect)?, approvers, on_deny, line: section.line() })
+    Ok(Rule {
+        tool: read_tool(section)?,
+        args,
+        effect,
+        except: read_excepts(section, effect)?,
+        approvers,
+        quorum,
+        exclude_requester,
+        on_deny,
+        line: section.line(),
+    })
 }
 
 /// A pattern that no tool name can fit would guard nothing without a word.
@@ -79,20 +92,30 @@ fn read_except(section: &Section<'_>) -> Result<Except, ConfigError> {
     Ok(Except { args, until: section.get("until").map(|until| until.date()).transpose()? })
 }
 
-fn read_approver(item: &Item<'_>, name: &str, host: &str) -> Result<Actor, ConfigError> {
-    if name.is_empty() || name.chars().any(|character| character.is_whitespace() || character.is_control()) {
-        return Err(item.error(format!("`{}`: \"{}\" is no name", item.name(), name.escape_debug())));
+/// Each name's identities, none of them twice.
+fn read_approvers(item: &Item<'_>, host: &str, people: &People) -> Result<Vec<Actor>, ConfigError> {
+    let mut approvers = Vec::new();
+    for name in item.texts()? {
+        let identities = match people.identities(name) {
+            Some(identities) => identities.to_vec(),
+            None => vec![super::people::read_identity(item, name, host)?],
+        };
+        let new: Vec<_> = identities.into_iter().filter(|identity| !approvers.contains(identity)).collect();
+        approvers.extend(new);
     }
-    Ok(Actor(if name.contains(':') { name.to_owned() } else { format!("os:{name}@{host}") }))
+    Ok(approvers)
 }
 
-fn refuse_quorum(section: &Section<'_>) -> Result<(), ConfigError> {
-    match section.get("quorum") {
-        Some(quorum) => match quorum.integer()? {
-            1 => Ok(()),
-            2.. => Err(quorum.error("a quorum above 1 comes with a later version").with_hint("this version asks one person")),
-            _ => Err(quorum.error(format!("`{}` must be at least 1", quorum.name()))),
-        },
-        None => Ok(()),
+/// One that could never be reached is refused here, before a chain waits for it.
+fn read_quorum(section: &Section<'_>, approvers: &[Actor], people: &People) -> Result<NonZeroU32, ConfigError> {
+    let Some(item) = section.get("quorum") else { return Ok(NonZeroU32::MIN) };
+    let quorum = u32::try_from(item.integer()?).ok().and_then(NonZeroU32::new);
+    let quorum = quorum.ok_or_else(|| item.error(format!("`{}` must be at least 1", item.name())))?;
+    let persons = people.persons(approvers).len();
+    if !approvers.is_empty() && quorum.get() as usize > persons {
+        return Err(item
+            .error(format!("a quorum of {quorum} among {persons} approvers can never be reached"))
+            .with_hint("identities of one person count once; name more approvers, or lower the quorum"));
     }
+    Ok(quorum)
 }

@@ -6,6 +6,7 @@ use crate::digest::Digest;
 
 mod enclosure;
 mod keyvalue;
+mod people;
 mod tool;
 
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -144,7 +145,6 @@ fn w54_a_broken_file_is_refused_with_its_line() {
         ("no digest", "version = 1\n[plugins.files]\nenv = { A = \"b\" }".into()),
         ("half a digest", "version = 1\n[plugins.files]\ndigest = \"sha256:12\"".into()),
         ("env number", around("env = { A = 1 }", "")),
-        ("people", around("", "[people]\nalice = [\"os:alice\"]")),
         ("no path", fs("mount = \"/a\"\naccess = \"read\"")),
         ("no access", fs("path = \"./a\"\nmount = \"/a\"")),
         ("wrong access", fs("path = \"./a\"\nmount = \"/a\"\naccess = \"rw\"")),
@@ -183,9 +183,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
         ("except with a time", rule("tool = \"*\"\neffect = \"ask\"\nexcept = [{ args.path = \"/a\", until = 2026-12-31T10:00:00Z }]")),
         ("except of an allow rule", rule("tool = \"*\"\neffect = \"allow\"\nexcept = [{ args.path = \"/a\" }]")),
         ("no approvers", rule("tool = \"*\"\neffect = \"ask\"\napprovers = []")),
-        ("quorum", rule("tool = \"*\"\neffect = \"ask\"\nquorum = 2")),
         ("quorum of none", rule("tool = \"*\"\neffect = \"ask\"\nquorum = 0")),
-        ("exclude_requester", rule("tool = \"*\"\neffect = \"ask\"\nexclude_requester = true")),
         ("on_deny", rule("tool = \"*\"\neffect = \"ask\"\non_deny = \"abort\"")),
     ];
     insta::assert_snapshot!(reports(&broken), @r#"
@@ -196,7 +194,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     byte-order mark: 1: starts with a byte-order mark | save it as UTF-8 without one
     bare carriage return: 1: carriage return must be followed by newline, expected newline
     half a line: 2: unclosed table, expected `]`
-    unknown key: 2: unknown key `default` | the file may hold: version, defaults, plugins, rules
+    unknown key: 2: unknown key `default` | the file may hold: version, defaults, people, plugins, rules
     duplicate key: 4: duplicate key
     duplicate table: 5: duplicate key
     wrong word: 3: `defaults.tools` must be allow | ask | deny, not "Allow"
@@ -214,7 +212,6 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     no digest: 2: `plugins.files` lacks `digest` | run `pausegate trust files`, which writes the digest of the file that is there
     half a digest: 3: `plugins.files.digest`: `sha256:12` is not a digest (`sha256:` and 64 hex digits) | run `pausegate trust files`, which writes the digest of the file that is there
     env number: 4: `plugins.files.env.A` must be a string, not an integer
-    people: 5: `people` comes with a later version | take it out; this version would not enforce it
     no path: 4: `plugins.files.fs` lacks `path`
     no access: 4: `plugins.files.fs` lacks `access`
     wrong access: 7: `plugins.files.fs.access` must be none | read | write, not "rw"
@@ -247,9 +244,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     except with a time: 8: `rules.except.until` must be a date such as 2026-12-31, not 2026-12-31T10:00:00Z
     except of an allow rule: 8: an `allow` rule takes no `except` | write an `ask` or `deny` rule for those arguments; it wins
     no approvers: 8: `rules.approvers` is empty
-    quorum: 8: a quorum above 1 comes with a later version | this version asks one person
     quorum of none: 8: `rules.quorum` must be at least 1
-    exclude_requester: 8: `rules.exclude_requester` comes with a later version | take it out; this version would not enforce it
     on_deny: 8: `rules.on_deny` must be continue | stop, not "abort"
     "#);
     let error = read(b"version = 1\n# \xff", Path::new("/pg/grants.toml"), &places(), "h").unwrap_err();

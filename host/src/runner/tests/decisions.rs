@@ -141,7 +141,10 @@ async fn an_edit_goes_through_the_rules_again() {
     assert!(refusal.to_string().contains("rules deny"), "{refusal}");
     let state = world.decide(&id, json!({"decision": "edit", "arguments": {"path": "/pay/x"}})).await.unwrap();
     let open = pauses(&state);
-    assert_eq!(open[0].requirements, Requirements { approvers: vec![vec![Actor("os:boss@host".into())]], on_deny: Then::Continue });
+    assert_eq!(
+        open[0].requirements,
+        Requirements { approvers: vec![vec![Actor("os:boss@host".into())]], on_deny: Then::Continue, ..Requirements::default() }
+    );
     assert!(matches!(refused(world.decide(&open[0].id, json!({"decision": "approve"})).await), Refused::NotEligible { .. }));
     world.decide_as("os:boss@host", &open[0].id, json!({"decision": "approve"})).await.unwrap();
     let report = world.resume(&state.id).await;

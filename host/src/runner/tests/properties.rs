@@ -42,8 +42,15 @@ fn turns() -> impl Strategy<Value = Value> {
 
 fn rules() -> impl Strategy<Value = Vec<Rule>> {
     let verdict = prop::sample::select(vec![Verdict::Allow, Verdict::Ask, Verdict::Ask, Verdict::Deny]);
-    let one = (prop::sample::select(vec!["t__ok", "t__ask", "t__*", "t__pick"]), verdict, any::<bool>(), any::<bool>());
-    let rule = one.prop_map(|(tool, verdict, bound, named)| Rule {
+    let one = (
+        prop::sample::select(vec!["t__ok", "t__ask", "t__*", "t__pick"]),
+        verdict,
+        any::<bool>(),
+        any::<bool>(),
+        prop::sample::select(vec![1, 1, 2]),
+    );
+    let rule = one.prop_map(|(tool, verdict, bound, named, quorum)| Rule {
+        quorum: std::num::NonZeroU32::new(quorum).unwrap(),
         args: if bound { vec![(vec!["path".into()], "/x/*".into())] } else { Vec::new() },
         approvers: if named { vec![Actor("os:bob@host".into())] } else { Vec::new() },
         ..rule(tool, verdict)

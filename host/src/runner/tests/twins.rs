@@ -1,6 +1,7 @@
 //! A world of twins: plugins that do as a closure says, a model that says its turns, a journal in memory.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{BoxFuture, FutureExt};
@@ -203,7 +204,17 @@ pub fn say(text: &str) -> Value {
 }
 
 pub fn rule(tool: &str, effect: Verdict) -> Rule {
-    Rule { tool: tool.into(), args: Vec::new(), effect, except: Vec::new(), approvers: Vec::new(), on_deny: Then::Continue, line: 1 }
+    Rule {
+        tool: tool.into(),
+        args: Vec::new(),
+        effect,
+        except: Vec::new(),
+        approvers: Vec::new(),
+        quorum: NonZeroU32::MIN,
+        exclude_requester: false,
+        on_deny: Then::Continue,
+        line: 1,
+    }
 }
 
 pub fn pauses(state: &ChainState) -> Vec<Pause> {

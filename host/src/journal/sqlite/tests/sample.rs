@@ -197,6 +197,7 @@ pub fn pause(id: &str, call: CallKey) -> Pause {
         digest: digest(),
         opened_at: "2026-01-02T03:04:05Z".parse().unwrap(),
         status: PauseStatus::Open,
+        votes: Vec::new(),
         decided: None,
     }
 }

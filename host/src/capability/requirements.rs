@@ -1,0 +1,104 @@
+//! Who may decide a pause, and how many of them it takes; frozen in the pause.
+
+use std::num::NonZeroU32;
+
+use serde::{Deserialize, Serialize};
+
+use super::people::People;
+use super::{Rule, Then};
+use crate::chain::Actor;
+
+/// Of all rules that match a call: the strictest of each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requirements {
+    /// One list per matching rule that names approvers; a decider must stand in each.
+    pub approvers: Vec<Vec<Actor>>,
+    /// People who must say the same before it counts.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub quorum: NonZeroU32,
+    /// Who started the chain does not decide.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclude_requester: bool,
+    /// Whose identities are one person's.
+    #[serde(default, skip_serializing_if = "People::is_empty")]
+    pub people: People,
+    pub on_deny: Then,
+}
+
+impl Default for Requirements {
+    /// Anyone the edge authenticated, alone.
+    fn default() -> Self {
+        Self { approvers: Vec::new(), quorum: one(), exclude_requester: false, people: People::default(), on_deny: Then::default() }
+    }
+}
+
+fn one() -> NonZeroU32 {
+    NonZeroU32::MIN
+}
+
+fn is_one(quorum: &NonZeroU32) -> bool {
+    *quorum == one()
+}
+
+impl Requirements {
+    pub(super) fn of<'r>(rules: impl Iterator<Item = &'r Rule>, people: &People) -> Self {
+        let mut all = Self::default();
+        for rule in rules {
+            all.on_deny = all.on_deny.max(rule.on_deny);
+            all.quorum = all.quorum.max(rule.quorum);
+            all.exclude_requester |= rule.exclude_requester;
+            if !rule.approvers.is_empty() && !all.approvers.contains(&rule.approvers) {
+                all.approvers.push(rule.approvers.clone());
+            }
+        }
+        if !all.approvers.is_empty() || all.counts_people() {
+            all.people = people.clone();
+        }
+        all
+    }
+
+    /// It matters which identities are one person's.
+    pub fn counts_people(&self) -> bool {
+        self.quorum > one() || self.exclude_requester
+    }
+
+    /// Whether `by` may decide the pause of a chain that `requester` started.
+    pub fn admit(&self, by: &Actor, requester: &Actor) -> bool {
+        self.approvers.iter().all(|list| list.contains(by)) && !self.excludes(by, requester)
+    }
+
+    /// Whether `by` started the chain and may not decide for that.
+    pub fn excludes(&self, by: &Actor, requester: &Actor) -> bool {
+        self.exclude_requester && self.people.person(by) == self.people.person(requester)
+    }
+
+    /// Whether `by` is enough.
+    pub fn admit_alone(&self, by: &Actor, requester: &Actor) -> bool {
+        self.quorum == one() && self.admit(by, requester)
+    }
+
+    /// `alice (os:alice@host, token:alice) or os:bob@host, 2 of them, not who started the chain`
+    pub fn in_words(&self) -> String {
+        let list = |list: &Vec<Actor>| {
+            let persons = self.people.persons(list);
+            // A person is shown with the identities that the list has: all of them, unless it names one alone.
+            let shown = persons.iter().map(|person| {
+                let all = self.people.identities(person).is_some_and(|identities| identities.iter().all(|identity| list.contains(identity)));
+                let named = || list.iter().filter(|actor| self.people.person(actor) == *person).map(ToString::to_string).collect::<Vec<_>>();
+                if all { self.people.in_words(person) } else { named().join(" or ") }
+            });
+            shown.collect::<Vec<_>>().join(" or ")
+        };
+        let mut words = match self.approvers.is_empty() {
+            true => "any user of this machine".to_owned(),
+            false => self.approvers.iter().map(list).collect::<Vec<_>>().join(", and "),
+        };
+        if self.quorum > one() {
+            words += &format!("; {} people must say the same", self.quorum);
+        }
+        if self.exclude_requester {
+            words += "; not who started the chain";
+        }
+        words
+    }
+}

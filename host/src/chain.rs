@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::capability::pattern::tool_matches;
 use crate::digest::Digest;
 
 pub mod message;
@@ -128,10 +129,25 @@ pub struct Settings {
     pub repeats: u32,
     /// Tool calls one turn may ask for; those beyond it fail with `too-large`.
     pub calls_per_turn: u32,
+    /// Tools this chain is narrowed to: a tool must fit some pattern of every list. A chain that carries another on
+    /// can add a list and take none away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<Vec<String>>,
+}
+
+impl Settings {
+    /// Whether the chain offers and calls this tool.
+    pub fn admit(&self, tool: &str) -> bool {
+        self.only.iter().all(|patterns| patterns.iter().any(|pattern| tool_matches(pattern, tool)))
+    }
+
+    pub fn only_in_words(&self) -> String {
+        self.only.iter().map(|patterns| patterns.join(" or ")).collect::<Vec<_>>().join(", and ")
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { model: None, system: None, max_turns: 20, parallel_calls: 4, pauses_per_call: 20, repeats: 3, calls_per_turn: 128 }
+        Self { model: None, system: None, max_turns: 20, parallel_calls: 4, pauses_per_call: 20, repeats: 3, calls_per_turn: 128, only: Vec::new() }
     }
 }

@@ -1,4 +1,4 @@
-//! The operator's finer words: single tools, values and settings, people and quorums.
+//! The operator's finer words: single tools, values and settings, people and quorums, chains held to some tools.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -273,4 +273,53 @@ fn h53_s22_a_pause_says_which_people_decide_and_refuses_the_others() {
     error: [ME] may not decide pa_1; its rules name alice ([ME], token:alice) or token:bob
     --- exit 77
     ");
+}
+
+#[test]
+fn a_chain_held_to_some_tools_says_so_and_stays_held() {
+    let env = TestEnvironment::new();
+    env.script(json!([
+        {"tool_calls": [
+            {"id": "list", "name": "files__list", "arguments": {"path": "/build"}},
+            {"id": "read", "name": "files__read", "arguments": {"path": "/build/a.tmp"}}]},
+        {"text": "done"},
+        {"tool_calls": [{"id": "list", "name": "files__list", "arguments": {"path": "/build"}}]},
+        {"text": "done"}
+    ]));
+    let mut run = RUN.to_vec();
+    run.extend(["--only", "files__l*,survey__*"]);
+    assert_eq!(env.pausegate(&run).code, Some(0));
+    let results = results(&env);
+    assert!(results[0].contains("a.tmp") && results[1].contains("there is no tool `files__read`"), "{results:?}");
+    let first = env.chains()[0].clone();
+    assert!(env.pausegate(&["inspect", &first]).stdout.contains("  only       files__l* or survey__*\n"));
+    // Of a chain that carries it on, a further list takes away and gives nothing back.
+    assert_snapshot!(env.pausegate(&["run", "--continue", &first, "again", "--only", "files__read"]), @r"
+    $ pausegate run --continue ch_1 again --only files__read
+    --- stderr
+    error: `--only files__read` fits no tool
+    hint: there are files__list, survey__approve, survey__choose, survey__text, survey__form, survey__other, survey__trip
+    --- exit 64
+    ");
+    assert_eq!(env.pausegate(&["run", "--continue", &first, "again", "--only", "files__*", "--model", "script:turns.json"]).code, Some(0));
+    let second = env.pausegate(&["inspect", &env.chains()[0], "--json"]).json();
+    assert_eq!(second["settings"]["only"], json!([["files__l*", "survey__*"], ["files__*"]]));
+    let offered: Vec<_> = second["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(offered, ["files__list"]);
+}
+
+#[test]
+fn a_pattern_that_fits_no_tool_starts_no_chain() {
+    let env = TestEnvironment::new();
+    env.script(json!([{"text": "done"}]));
+    let mut run = RUN.to_vec();
+    run.extend(["--only", "files__list", "--only", "file__*"]);
+    assert_snapshot!(env.pausegate(&run), @r"
+    $ pausegate run go --model script:turns.json --only files__list --only 'file__*'
+    --- stderr
+    error: `--only file__*` fits no tool
+    hint: there are files__list, files__read, files__write, files__delete, survey__approve, survey__choose, survey__text, survey__form, survey__other, survey__trip
+    --- exit 64
+    ");
+    assert_eq!(env.chains(), Vec::<String>::new());
 }

@@ -10,12 +10,13 @@ use super::failure::Failure;
 use super::rest::Driver;
 use super::setup::{Flags, Setup, argument_text};
 use super::{exit, identity, interrupt, runtime};
+use crate::capability::pattern::tool_matches;
 use crate::chain::message::{Message, Role};
 use crate::chain::{ChainId, ChainStatus, Settings};
 use crate::journal::{Journal, JournalError};
 use crate::model::ModelError;
 use crate::report::live::Live;
-use crate::runner::{self, HostError, Prompt};
+use crate::runner::{self, Host, HostError, Prompt};
 
 /// Start a chain: ask the model, run the tools it asks for, until it asks for no more or a pause holds it
 #[derive(Args)]
@@ -23,6 +24,7 @@ use crate::runner::{self, HostError, Prompt};
   pausegate run \"clean up the temp files under /build\" --model claude-sonnet-4-5
   git diff | pausegate run - --system 'Review this change'
   pausegate run \"what is in /build?\" --model script:turns.json --json
+  pausegate run \"what is in /build?\" --only files__list,files__read
   pausegate run --continue \"and the logs?\"")]
 pub struct Run {
     /// What the model is asked; `-` reads it from standard input
@@ -39,6 +41,10 @@ pub struct Run {
     /// History to start from, in the message JSON that `inspect --messages` prints
     #[arg(long, value_name = "FILE", conflicts_with = "continues")]
     messages: Option<PathBuf>,
+    /// Offer and call no other tools than these; `*` stands for anything in a name. Chains that carry this one on are
+    /// held to it too
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    only: Vec<String>,
     /// Model calls allowed before the chain is blocked
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_turns: Option<u32>,
@@ -75,6 +81,7 @@ impl Run {
             // A name, script or key that does not open costs no chain, and no time for plugins.
             setup.models(None)(prompt.settings.model.as_deref().ok_or(ModelError::NotChosen)?)?;
             let host = setup.host(live.clone(), self.record.as_deref()).await?;
+            self.narrow(&mut prompt.settings, &host)?;
             let chain = host.start(prompt).await?;
             Driver { host, live, by, answers, interrupt }.drive(&chain, runner::Resume::default()).await
         })
@@ -107,6 +114,19 @@ impl Run {
             messages.push(Message::text(Role::User, prompt));
         }
         Ok(messages)
+    }
+
+    /// A pattern that fits no tool is a slip: what was meant would be missing without a word.
+    fn narrow(&self, settings: &mut Settings, host: &Host) -> Result<(), Failure> {
+        let tools: Vec<_> = host.catalog().into_iter().map(|tool| tool.name).filter(|tool| settings.admit(tool)).collect();
+        if let Some(lost) = self.only.iter().find(|pattern| !tools.iter().any(|tool| tool_matches(pattern, tool))) {
+            let hint = if tools.is_empty() { "there are no tools".to_owned() } else { format!("there are {}", tools.join(", ")) };
+            return Err(Failure::usage(format!("`--only {lost}` fits no tool")).hint(hint));
+        }
+        if !self.only.is_empty() {
+            settings.only.push(self.only.clone());
+        }
+        Ok(())
     }
 
     fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {

@@ -17,6 +17,9 @@ pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
     if let Some(model) = &state.settings.model {
         data(&format!("  model      {}, {} of {} calls", escape::line(model), state.model_calls, state.settings.max_turns));
     }
+    if !state.settings.only.is_empty() {
+        data(&format!("  only       {}", escape::line(&state.settings.only_in_words())));
+    }
     if let Some(parent) = &state.continues {
         data(&format!("  carries on {parent}"));
     }

@@ -57,7 +57,7 @@ impl ChainState {
                 self.started_by = started_by.clone();
                 self.started_at = at;
                 self.settings = settings.clone();
-                self.tools = tools.clone();
+                self.tools = tools.iter().filter(|tool| settings.admit(&tool.name)).cloned().collect();
                 self.messages = messages.clone();
                 self.continues = continues.clone();
             }
@@ -188,7 +188,7 @@ impl ChainState {
 
     fn accept(&mut self, plugin: &str, tools: &[crate::call::ToolSpec]) {
         self.tools.retain(|tool| tool.plugin != plugin);
-        self.tools.extend(tools.iter().cloned());
+        self.tools.extend(tools.iter().filter(|tool| self.settings.admit(&tool.name)).cloned());
         self.tools.sort_by(|a, b| a.name.cmp(&b.name));
         let prefix = format!("{plugin}__");
         // A started call keeps what it has: whether it had its effect is still to be settled.

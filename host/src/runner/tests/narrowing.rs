@@ -1,13 +1,58 @@
-//! Tools that the operator takes out, and whose effects are the operator's word.
+//! A chain held to some tools, and tools that the operator takes out.
 
 use serde_json::json;
 
-use super::twins::{World, calls, pauses, say, turn};
+use super::twins::{World, calls, pauses, say, tool, turn};
 use crate::call::Effects;
 use crate::capability::{Grants, Pin, PluginGrants, ToolGrants};
+use crate::runner::{Rest, Resume, Said};
+use tokio_util::sync::CancellationToken;
+
+fn only(lists: &[&[&str]]) -> Vec<Vec<String>> {
+    lists.iter().map(|list| list.iter().map(|pattern| (*pattern).to_owned()).collect()).collect()
+}
 
 fn offered(world: &World) -> Vec<Vec<String>> {
     world.model.asked().iter().map(|asked| asked.tools.iter().map(|tool| tool.tool.clone()).collect()).collect()
+}
+
+#[tokio::test]
+async fn a_narrowed_chain_offers_and_calls_nothing_else() {
+    for (lists, expected) in [
+        (only(&[&["t__ok", "t__p*"]]), vec!["ok", "pick"]),
+        (only(&[&["t__*"], &["t__ok"]]), vec!["ok"]),
+        (only(&[&["t__ok"], &["t__boom"]]), vec![]),
+        (only(&[]), vec!["ask", "boom", "forever", "ok", "pick", "wait"]),
+    ] {
+        let mut world = World::new(json!([turn(&["boom", "ok"]), say("done")]));
+        world.settings.only = lists.clone();
+        let state = world.run().await.state;
+        assert_eq!(offered(&world), [expected.clone(), expected.clone()], "{lists:?}");
+        let ran = |tool: &str| world.ran().contains(&format!("{tool}#1"));
+        assert_eq!((ran("boom"), ran("ok")), (expected.contains(&"boom"), expected.contains(&"ok")), "{lists:?}");
+        assert_eq!(calls(&state)[0].contains("there is no tool `t__boom`"), !expected.contains(&"boom"), "{lists:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_narrowing_holds_after_a_pause_new_bytes_and_in_linked_chains() {
+    let mut world = World::new(json!([turn(&["ask"]), turn(&["late"]), say("done"), turn(&["ok"]), say("again")]));
+    world.settings.only = only(&[&["t__ask"]]);
+    let state = world.run().await.state;
+    world.decide(&pauses(&state)[0].id, json!({"decision": "approve"})).await.unwrap();
+    let changed = |name: &str| crate::call::ToolSpec { plugin_digest: crate::digest::Digest::of_bytes(b"t2"), ..tool(name, Effects::Once) };
+    *world.plugins.tools.lock().unwrap() = ["ask", "late", "ok"].map(changed).to_vec();
+    // A process with other defaults takes it up.
+    world.settings.only = Vec::new();
+    let report = world.try_resume(&state.id, Resume { accept_plugin: true, ..Resume::default() }).await.unwrap();
+    world.decide(&pauses(&report.state)[0].id, json!({"decision": "approve"})).await.unwrap();
+    let report = world.resume(&state.id).await;
+    assert!(matches!(report.rest, Rest::Completed));
+    assert!(calls(&report.state)[1].contains("there is no tool `t__late`"), "{:?}", calls(&report.state));
+    let said = world.host.say(&state.id, &super::twins::alice(), "and now?", false, CancellationToken::new()).await.unwrap();
+    let Said::Linked(linked) = said else { panic!("a completed chain is carried on by another") };
+    assert_eq!(linked.state.settings.only, only(&[&["t__ask"]]));
+    assert!(offered(&world).iter().all(|tools| *tools == ["ask"]), "{:?}", offered(&world));
 }
 
 fn without(name: &str) -> Grants {

@@ -64,11 +64,11 @@ async fn approving_opens_the_one_use_and_does_not_approve_the_arguments() {
     let ran = world.plugins.ran.lock().unwrap();
     let held: Vec<_> = ran.iter().map(|attempt| (attempt.approved, attempt.answers.len(), attempt.held.uses.len())).collect();
     assert_eq!(held, [(false, 0, 0), (false, 0, 1)]);
-    let started = world.journal.stamped(&state.id).into_iter().filter_map(|event| match event.event {
+    let mut started = world.journal.stamped(&state.id).into_iter().filter_map(|event| match event.event {
         Event::CallsStarted { calls } => Some(calls),
         _ => None,
     });
-    assert_eq!(started.last().unwrap()[0].held, ["once: fs delete file /x/a"], "the journal says what was in force");
+    assert_eq!(started.next_back().unwrap()[0].held, ["once: fs delete file /x/a"], "the journal says what was in force");
     assert!(state.calls.values().all(|call| call.opened.is_empty()), "an approval of one use is spent by it");
 }
 

@@ -1,9 +1,15 @@
 //! Where things are on disk.
 
-use std::ffi::OsString;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::ConfigError;
+
+/// The journal itself, SQLite's files beside it, and the locks of chains.
+const JOURNAL_ENDINGS: [&str; 5] = ["", "-wal", "-shm", "-journal", ".locks"];
+/// Symlinks on one way, as many as Linux follows; what loops is nowhere.
+const LINKS_MAX: u32 = 40;
 
 /// Absolute paths; what a grant may never reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +53,9 @@ impl Places {
             ("the code cache", self.cache.clone()),
             ("the settings file", self.config.clone()),
         ];
-        guarded.extend(["", "-wal", "-shm", "-journal", ".locks"].map(|ending| ("the journal", with_ending(&self.journal, ending))));
+        // SQLite keeps its files beside what a link leads to, the locks stand beside the link.
+        let journals = ways(&self.journal);
+        guarded.extend(journals.iter().flat_map(|way| JOURNAL_ENDINGS.map(|ending| ("the journal", with_ending(way, ending)))));
         // Its place is only special once it is there: a project without one can be granted whole.
         guarded.extend(std::fs::symlink_metadata(&self.project).is_ok().then(|| ("the settings file", self.project.clone())));
         guarded.extend(self.binary.clone().map(|binary| ("the program itself", binary)));
@@ -65,11 +73,44 @@ fn base(environment: Environment<'_>, variable: &str, below_home: &str) -> Resul
     })
 }
 
+/// Every symlink on the way along `path`, and what it leads to in the end, each without a symlink before its name.
+/// Replacing any of them changes what the host reads, and so does making what a link to nothing names.
+pub(super) fn ways(path: &Path) -> Vec<PathBuf> {
+    if path.as_os_str().is_empty() {
+        return Vec::new();
+    }
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut left: VecDeque<OsString> = path.iter().map(OsStr::to_owned).collect();
+    let mut ways = Vec::new();
+    let mut here = PathBuf::new();
+    let mut links = 0;
+    while let Some(part) = left.pop_front() {
+        match part.to_str() {
+            Some("..") => {
+                here.pop();
+                continue;
+            }
+            Some(".") => continue,
+            _ => {}
+        }
+        // The root of an absolute target starts anew.
+        let entry = here.join(&part);
+        match std::fs::read_link(&entry) {
+            Ok(target) if links < LINKS_MAX => {
+                links += 1;
+                ways.push(entry);
+                target.iter().rev().for_each(|part| left.push_front(part.to_owned()));
+            }
+            _ => here = entry,
+        }
+    }
+    ways.push(here);
+    ways
+}
+
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut text = path.as_os_str().to_owned();
-    if !text.is_empty() {
-        text.push(ending);
-    }
+    text.push(ending);
     text.into()
 }
 

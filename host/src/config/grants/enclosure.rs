@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::config::places::Places;
+use crate::config::places::{Places, ways};
 
 pub(super) struct Enclosure {
     guarded: Vec<(&'static str, PathBuf)>,
@@ -13,10 +13,7 @@ impl Enclosure {
     pub fn around(places: &Places, grants_file: &Path) -> Self {
         let mut guarded = places.guarded();
         guarded.push(("the grants file", grants_file.to_owned()));
-        // A link and what it points to are both guarded: replacing either changes what the host reads.
-        let links: Vec<_> = guarded.iter().filter_map(|(what, path)| Some((*what, place_of_link(path)?))).collect();
-        let targets = guarded.iter().map(|(what, path)| (*what, resolve(path).unwrap_or_else(|_| path.clone())));
-        Self { guarded: targets.chain(links).collect() }
+        Self { guarded: guarded.iter().flat_map(|(what, path)| ways(path).into_iter().map(|way| (*what, way))).collect() }
     }
 
     /// What a resolved path would give away.
@@ -40,8 +37,4 @@ pub(super) fn resolve(path: &Path) -> io::Result<PathBuf> {
         }
         Err(error) => Err(error),
     }
-}
-
-fn place_of_link(path: &Path) -> Option<PathBuf> {
-    Some(resolve(path.parent()?).ok()?.join(path.file_name()?))
 }

@@ -94,3 +94,46 @@ fn a_linked_grants_file_guards_the_link_and_its_target() {
     home.refused("../dotfiles", "the grants file");
     home.refused("../config", "the grants file");
 }
+
+#[test]
+fn d04_a_link_is_guarded_with_what_it_leads_to_or_would_lead_to() {
+    /// Its path, which of the places it is, its name in the refusal.
+    type Guarded = (&'static str, fn(&mut Places) -> &mut PathBuf, &'static str);
+    let guarded: [Guarded; 5] = [
+        ("settings/config.toml", |places| &mut places.config, "the settings file"),
+        ("config/grants.toml", |places| &mut places.grants, "the grants file"),
+        ("state/journal.db", |places| &mut places.journal, "the journal"),
+        ("data/plugins", |places| &mut places.plugins, "the plugin directory"),
+        ("cache", |places| &mut places.cache, "the code cache"),
+    ];
+    for (path, place, what) in guarded {
+        for (kind, exists) in [("link", true), ("link", false), ("link to a link", false), ("folder link", true), ("folder link", false)] {
+            let home = Home::new();
+            let (link, target) = (home.at("elsewhere").join(path), home.at("work/build/target"));
+            let folder = kind == "folder link";
+            if exists {
+                if folder { std::fs::create_dir(&target).unwrap() } else { std::fs::write(&target, "").unwrap() }
+            }
+            let stands = if folder { link.parent().unwrap() } else { &link };
+            std::fs::create_dir_all(stands.parent().unwrap()).unwrap();
+            if kind == "link to a link" {
+                symlink("middle", stands).unwrap();
+                symlink(&target, stands.with_file_name("middle")).unwrap();
+            } else {
+                symlink(&target, stands).unwrap();
+            }
+            let mut places = home.places();
+            *place(&mut places) = link.clone();
+            let grants = home.at("config/grants.toml");
+            let mut refused = vec!["../work/build", "../work/build/target"];
+            if what == "the journal" && !folder {
+                refused.push("../work/build/target-wal");
+            }
+            for grant in refused {
+                let text = around(&format!("[[plugins.files.fs]]\npath = \"{grant}\"\nmount = \"/m\"\naccess = \"write\""), "");
+                let error = read(text.as_bytes(), &grants, &places, "h").expect_err(&format!("{path}, {kind}, {exists}: {grant}")).to_string();
+                assert!(error.contains(&format!("would reach {what}")), "{path}, {kind}, {exists}: {grant}: {error}");
+            }
+        }
+    }
+}

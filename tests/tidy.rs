@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     &["chain", "call", "pause", "capability", "digest"],
     &["event"],
     &["state"],
-    &["clock"],
+    &["clock", "file"],
     &["journal", "model", "plugin"],
     &["runner"],
     &["config", "report"],

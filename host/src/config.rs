@@ -56,17 +56,9 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// `None` where there is no such file.
 fn read_file(file: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
-    use io::Read;
-    let unreadable = |source| ConfigError::Unreadable { file: file.to_owned(), source };
-    let opened = match std::fs::File::open(file) {
-        Ok(opened) => opened,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable(error)),
-    };
-    let mut bytes = Vec::new();
-    opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(unreadable(io::Error::other(format!("larger than {FILE_BYTES_MAX} bytes"))));
+    match crate::file::read(file, FILE_BYTES_MAX) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ConfigError::Unreadable { file: file.to_owned(), source }),
     }
-    Ok(Some(bytes))
 }

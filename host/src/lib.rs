@@ -8,6 +8,7 @@ pub mod commands;
 pub mod config;
 pub mod digest;
 pub mod event;
+mod file;
 pub mod journal;
 pub mod model;
 pub mod pause;

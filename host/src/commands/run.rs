@@ -18,6 +18,9 @@ use crate::model::ModelError;
 use crate::report::live::Live;
 use crate::runner::{self, Host, HostError, Prompt};
 
+/// Of a history file: far more than fits in a context window, and what a chain's first event holds.
+const MESSAGES_BYTES_MAX: u64 = 32 << 20;
+
 /// Start a chain: ask the model, run the tools it asks for, until it asks for no more or a pause holds it
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -166,6 +169,7 @@ async fn carried_on(journal: &dyn Journal, parent: &str) -> Result<(Settings, Op
 
 fn read_messages(path: &Path) -> Result<Vec<Message>, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::new(exit::UNKNOWN, format!("cannot read `{shown}`")).because(error))?;
+    let text = crate::file::read_text(path, MESSAGES_BYTES_MAX);
+    let text = text.map_err(|error| Failure::new(exit::UNKNOWN, format!("cannot read `{shown}`")).because(error))?;
     serde_json::from_str(&text).map_err(|error| Failure::data(format!("`{shown}` is no message history")).because(error))
 }

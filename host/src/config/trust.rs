@@ -120,9 +120,14 @@ fn replace(file: &Path, before: Option<&[u8]>, text: &str) -> io::Result<()> {
     }
     new.as_file().sync_all()?;
     match before {
-        Some(before) if std::fs::read(file)? != before => return Err(io::Error::other("it changed meanwhile")),
+        Some(before) if crate::file::read(file, super::FILE_BYTES_MAX)? != before => {
+            return Err(io::Error::other("it changed meanwhile; run `pausegate trust` again"));
+        }
         Some(_) => new.persist(file)?,
-        None => new.persist_noclobber(file)?,
+        None => new.persist_noclobber(file).map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::other("it was made meanwhile; run `pausegate trust` again"),
+            _ => error.error,
+        })?,
     };
     std::fs::File::open(folder)?.sync_all()
 }

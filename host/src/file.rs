@@ -1,0 +1,60 @@
+//! Files that somebody names to the program, read whole: settings, grants, scripts, histories.
+//!
+//! Promises: only a regular file is read (links are followed), opening never waits for another end, and no more than
+//! the limit is kept. A pipe, a device or a folder is an error in words.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// The bytes of a file of at most `bytes_max`.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {bytes_max} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// The same as text.
+pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    String::from_utf8(read(path, bytes_max)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Without `NONBLOCK` the opening of a pipe waits until somebody writes to it.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?.file_type();
+    match (found.is_file(), found.is_dir()) {
+        (true, _) => Ok(file),
+        (_, true) => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file")),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_regular_file_within_the_limit_is_read() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        std::fs::write(at("file"), "1234").unwrap();
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        let check = |path: &Path, bytes_max| read(path, bytes_max).map_err(|error| error.to_string());
+        assert_eq!(check(&at("file"), 4), Ok(b"1234".to_vec()));
+        assert_eq!(check(&at("link"), 4), Ok(b"1234".to_vec()));
+        assert_eq!(check(&at("file"), 3), Err("larger than 3 bytes".into()));
+        assert_eq!(check(&at("pipe"), 4), Err("it is no regular file".into()));
+        assert_eq!(check(Path::new("/dev/zero"), 4), Err("it is no regular file".into()));
+        assert_eq!(check(home.path(), 4), Err("it is a folder, not a file".into()));
+        assert_eq!(read(&at("missing"), 4).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -83,8 +83,18 @@ pub enum ModelError {
     /// HTML, half a stream, JSON of another shape.
     #[error("{provider} sent an answer that cannot be read: {message}")]
     Garbled { provider: &'static str, message: String },
+    /// Not there, or not readable: it may be there again later.
+    #[error("script `{path}` cannot be read: {message}")]
+    ScriptAway { path: String, message: String },
+    /// What stands in the file is no script.
     #[error("script `{path}`: {message}")]
     Script { path: String, message: String },
+    /// It says no more: the chain asked for a turn that was never recorded.
+    #[error("script `{path}`: turn {turn} is asked for, the script has {turns}")]
+    ScriptEnded { path: String, turn: u64, turns: usize },
+    /// The file that turns are kept in; nothing was asked, or the answer was given all the same.
+    #[error("`{path}` cannot be recorded into: {message}")]
+    Record { path: String, message: String },
 }
 
 /// Characters of a provider's answer in an error message.

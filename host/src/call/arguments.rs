@@ -54,25 +54,28 @@ pub fn read_json(text: &str) -> Result<Value, ArgumentsError> {
     if text.len() > BYTES_MAX {
         return Err(ArgumentsError::TooLarge(text.len()));
     }
+    read_nested(text, DEPTH_MAX).map_err(|error| ArgumentsError::NotJson(error.to_string()))
+}
+
+/// The same of a text that holds arguments somewhere inside; errors name the place in it.
+pub fn read_nested(text: &str, depth_max: usize) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Strict { depth: 0 }
-        .deserialize(&mut deserializer)
-        .and_then(|value| deserializer.end().map(|()| value))
-        .map_err(|error| ArgumentsError::NotJson(error.to_string()))?;
-    Ok(value)
+    let value = Strict { depth: 0, depth_max }.deserialize(&mut deserializer)?;
+    deserializer.end().map(|()| value)
 }
 
 #[derive(Clone, Copy)]
 struct Strict {
     depth: usize,
+    depth_max: usize,
 }
 
 impl Strict {
     fn deeper<E: de::Error>(self) -> Result<Self, E> {
-        if self.depth == DEPTH_MAX {
-            return Err(E::custom(format_args!("nested deeper than {DEPTH_MAX}")));
+        if self.depth == self.depth_max {
+            return Err(E::custom(format_args!("nested deeper than {}", self.depth_max)));
         }
-        Ok(Self { depth: self.depth + 1 })
+        Ok(Self { depth: self.depth + 1, ..self })
     }
 }
 

@@ -91,11 +91,13 @@ impl From<ModelError> for Failure {
         match &error {
             ModelError::MissingKey { variable, .. } => failure.hint(format!("set it with `export {variable}=…`")),
             _ => failure,
+            ModelError::Script { .. } => exit::DATA,
         }
     }
 }
 
 impl From<ConfigError> for Failure {
+            ModelError::Record { .. } => failure.hint("leave `--record` out to go on without it"),
     fn from(error: ConfigError) -> Self {
         let failure = Self::of(exit::CONFIG, &error);
         match error.hint() {

@@ -12,6 +12,7 @@ use super::setup::{Flags, Setup};
 use super::{identity, interrupt, runtime};
 use crate::report::live::Live;
 use crate::runner;
+use crate::state::ChainState;
 
 /// Carry a chain on: what ran is never run again, what was approved runs once
 #[derive(Args)]
@@ -42,10 +43,20 @@ impl Resume {
             let live = Arc::new(Live::new(self.json));
             let interrupt = interrupt::on_signal()?;
             // An unknown id is said before plugins are loaded for it.
-            let chain = setup.journal_to_read()?.find_chain(&self.chain).await?;
+            let journal = setup.journal_to_read()?;
+            let chain = journal.find_chain(&self.chain).await?;
+            self.check_files(&setup, &ChainState::fold(chain.clone(), &journal.events(&chain, 0).await?))?;
             let host = setup.host(live.clone(), self.record.as_deref()).await?;
             let fixes = runner::Resume { accept_plugin: self.accept_plugin, max_turns: self.max_turns };
             Driver { host, live, by: identity::os_user(), answers: Answers::Later, interrupt }.drive(&chain, fixes).await
         })
+    }
+
+    /// An approved call is not run for a chain that could not go on with its result.
+    fn check_files(&self, setup: &Setup, state: &ChainState) -> Result<(), Failure> {
+        if state.status.is_terminal() {
+            return Ok(());
+        }
+        setup.check_files(state.settings.model.as_deref(), self.record.as_deref(), state.model_calls)
     }
 }

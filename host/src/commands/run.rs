@@ -82,7 +82,9 @@ impl Run {
             }
             self.apply(&mut prompt.settings)?;
             // A name, script or key that does not open costs no chain, and no time for plugins.
-            setup.models(None)(prompt.settings.model.as_deref().ok_or(ModelError::NotChosen)?)?;
+            let model = prompt.settings.model.as_deref().ok_or(ModelError::NotChosen)?;
+            setup.models(None)(model)?;
+            setup.check_files(Some(model), self.record.as_deref(), 0)?;
             let host = setup.host(live.clone(), self.record.as_deref()).await?;
             self.narrow(&mut prompt.settings, &host)?;
             let chain = host.start(prompt).await?;

@@ -144,7 +144,7 @@ impl Setup {
         Arc::new(move |name| {
             let model = model::open(name, &|variable| std::env::var(variable).ok())?;
             Ok(match &record {
-                Some(path) => model::record(model, path),
+                Some(path) => model::record(model, path, Arc::new(|lost| report::note(&format!("{lost}; nothing is recorded from here on")))),
                 None => model,
             })
         })
@@ -160,6 +160,16 @@ impl Setup {
             schemas: Arc::default(),
             observer: Arc::new(Silent),
         })
+    /// The files that a chain will need, before anything runs for it: a script to play, a file to record into.
+    pub fn check_files(&self, model: Option<&str>, record: Option<&Path>, calls_before: u32) -> Result<(), Failure> {
+        let Some(model) = model else { return Ok(()) };
+        if model.starts_with("script:") {
+            self.models(None)(model)?;
+        }
+        let Some(record) = record else { return Ok(()) };
+        model::record::check(record, model, calls_before).map_err(|error| Failure { code: exit::USAGE, ..error.into() })
+    }
+
     }
 
     pub fn chain_settings(&self) -> chain::Settings {

@@ -3,8 +3,7 @@
 //! Which turn comes next is the chain's own count of model calls, so a script goes on in any process. What stands in
 //! the file is said as it stands: ids may repeat or be missing, arguments may be text that is no JSON.
 
-use std::fs::File;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
@@ -13,9 +12,12 @@ use serde_json::Value;
 
 use super::{AskedCall, Model, ModelError, Reply, Request};
 use crate::call::arguments;
+use crate::file;
 
 /// A script is read whole; a bigger file is a mistake.
 pub const BYTES_MAX: u64 = 32 << 20;
+/// Nesting: that of arguments, and what stands around them.
+const DEPTH_MAX: usize = arguments::DEPTH_MAX + 5;
 
 /// The file, and what `--record` writes. Unknown keys are refused: a misspelt one would be an empty turn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -67,10 +69,8 @@ impl Script {
 
     /// The turn for a chain that made `calls_before` model calls.
     pub fn turn(&self, calls_before: u32) -> Result<&Turn, ModelError> {
-        self.turns.get(calls_before as usize).ok_or_else(|| ModelError::Script {
-            path: self.path.clone(),
-            message: format!("turn {} is asked for, the script has {}", u64::from(calls_before) + 1, self.turns.len()),
-        })
+        let ended = || ModelError::ScriptEnded { path: self.path.clone(), turn: u64::from(calls_before) + 1, turns: self.turns.len() };
+        self.turns.get(calls_before as usize).ok_or_else(ended)
     }
 }
 
@@ -91,16 +91,23 @@ impl Model for Script {
 }
 
 impl Turns {
-    /// Reads a script; errors name the file and the position in it.
+    /// Reads a script as strictly as arguments are read; errors name the file and the position in it.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
-        let fail = |message: String| ModelError::Script { path: path.display().to_string(), message };
-        let mut text = String::new();
-        let file = File::open(path).map_err(|error| fail(error.to_string()))?;
-        let read = file.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| fail(error.to_string()))?;
-        if read as u64 > BYTES_MAX {
-            return Err(fail(format!("larger than {BYTES_MAX} bytes")));
+        let path_text = || path.display().to_string();
+        let text = file::read_text(path, BYTES_MAX).map_err(|error| match error.kind() {
+            ErrorKind::InvalidData | ErrorKind::FileTooLarge => ModelError::Script { path: path_text(), message: error.to_string() },
+            _ => ModelError::ScriptAway { path: path_text(), message: error.to_string() },
+        })?;
+        Self::of(&text).map_err(|message| ModelError::Script { path: path_text(), message })
+    }
+
+    fn of(text: &str) -> Result<Self, String> {
+        let value = arguments::read_nested(text, DEPTH_MAX).map_err(|error| error.to_string())?;
+        if !value.get("turns").is_some_and(Value::is_array) && value.as_object().is_none_or(serde_json::Map::is_empty) {
+            return Err("a script is an object with `turns`, such as {\"turns\": [{\"text\": \"hello\"}]}".to_owned());
         }
-        serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
+        // Read anew from the text, for the place of a misspelt key.
+        serde_json::from_str(text).map_err(|error| error.to_string())
     }
 }
 
@@ -192,6 +199,27 @@ mod tests {
             "unknown field `txt`, expected `text` or `tool_calls` at line 2 column 8"
         );
         assert_eq!(check("{\"turns\":[").unwrap_err(), "EOF while parsing a list at line 1 column 10");
+        for text in ["[]", "{}", "7", "null", "[[]]"] {
+            assert_eq!(check(text).unwrap_err(), "a script is an object with `turns`, such as {\"turns\": [{\"text\": \"hello\"}]}", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_wherever_it_stands() {
+        for (text, key) in [
+            (r#"{"turns":[{"tool_calls":[{"name":"t","arguments":{"path":"/a","path":"/b"}}]}]}"#, "path"),
+            (r#"{"turns":[{"tool_calls":[{"name":"t","arguments":{"x":[{"y":1,"\u0079":2}]}}]}]}"#, "y"),
+            (r#"{"turns":[{"text":"a","text":"b"}]}"#, "text"),
+            (r#"{"turns":[],"turns":[]}"#, "turns"),
+        ] {
+            let error = check(text).unwrap_err();
+            assert!(error.starts_with(&format!("key `{key}` stands twice at line 1 column ")), "{error}");
+        }
+        let deep = |depth: usize| {
+            format!(r#"{{"turns":[{{"tool_calls":[{{"name":"t","arguments":{}1{}}}]}}]}}"#, r#"{"a":"#.repeat(depth), "}".repeat(depth))
+        };
+        assert!(check(&deep(arguments::DEPTH_MAX)).is_ok(), "what `--record` may write is played");
+        assert!(check(&deep(arguments::DEPTH_MAX + 1)).is_err());
     }
 
     #[test]

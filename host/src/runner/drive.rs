@@ -296,7 +296,8 @@ fn was_cancelled(outcome: &AttemptOutcome) -> bool {
 /// Whether trying again could never help: then the chain has failed, else it can be resumed.
 fn is_final(error: &ModelError) -> bool {
     match error {
-        ModelError::Script { .. } => true,
+        // A file of this machine's that is missing or malformed can be mended; a turn that was never recorded cannot.
+        ModelError::ScriptEnded { .. } => true,
         ModelError::Refused { status, .. } => !matches!(status, 401..=403 | 408 | 409 | 429 | 500..),
         _ => false,
     }

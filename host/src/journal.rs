@@ -132,13 +132,19 @@ pub enum JournalError {
     Newer { path: String, found: u32, known: u32 },
     #[error("event {seq} of chain {chain} cannot be read: {message}")]
     Unreadable { chain: ChainId, seq: Seq, message: String },
+    /// Events were cut out, changed or put in another order by something else than this program.
+    #[error("the journal is damaged: event {seq} of chain {chain} {what}")]
+    Damaged { chain: ChainId, seq: Seq, what: &'static str },
     /// Busy for longer than the wait allows.
     #[error("journal `{path}` is busy")]
     Busy { path: String },
     /// A change of a plugin's values that is not made; it never leaves the journal in this form.
     #[error(transparent)]
     Values(KvError),
-    /// A full disk, a read-only folder, a damaged file.
+    /// A full disk, a fault of the disk: another try may find it better.
     #[error("journal `{path}`: {message}")]
     Away { path: String, message: String },
+    /// No journal, or none that can be used as it is there: another try changes nothing.
+    #[error("journal `{path}`: {message}")]
+    Unusable { path: String, message: String },
 }

@@ -29,6 +29,8 @@ pub mod recheck;
 pub mod settle_attempt;
 pub mod start;
 pub mod stop;
+#[cfg(test)]
+mod tests;
 
 pub use judged::{JudgedCalls, Rules, Schemas};
 

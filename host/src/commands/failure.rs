@@ -60,8 +60,10 @@ impl From<JournalError> for Failure {
             JournalError::Fenced { .. } | JournalError::Held { .. } => exit::CONFLICT,
             JournalError::Unknown { .. } => exit::UNKNOWN,
             JournalError::Ambiguous { .. } => exit::USAGE,
-            JournalError::Newer { .. } | JournalError::Unreadable { .. } => exit::CONFIG,
             JournalError::Values(_) => exit::DATA,
+            JournalError::Newer { .. } | JournalError::Unreadable { .. } | JournalError::Damaged { .. } | JournalError::Unusable { .. } => {
+                exit::CONFIG
+            }
             JournalError::Moved { .. } | JournalError::Busy { .. } | JournalError::Away { .. } => exit::PAUSED,
         };
         let failure = Self::of(code, &error);
@@ -75,6 +77,10 @@ impl From<JournalError> for Failure {
             JournalError::Newer { .. } | JournalError::Unreadable { .. } => {
                 failure.hint("use the version of pausegate that wrote it, or a newer one")
             }
+            JournalError::Damaged { .. } => {
+                failure.hint("nothing was written to it; put a copy from before in its place, other chains in it can be used")
+            }
+            JournalError::Unusable { .. } => failure.hint("mend it, or name another file with `--journal sqlite:PATH`"),
             JournalError::Fenced { .. } | JournalError::Away { .. } | JournalError::Values(_) => failure,
         }
     }

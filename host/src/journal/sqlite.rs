@@ -141,8 +141,7 @@ impl Journal for SqliteJournal {
     fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>> {
         let chain = chain.clone();
         let absent = Ok(Vec::new());
-        let query = move |connection: &Connection| Ok(read::stamped(&chain, &read::records(connection, &chain, after)?));
-        async move { self.read(absent, query).await? }.boxed()
+        async move { self.read(absent, move |connection| read::events(connection, &chain, after)).await? }.boxed()
     }
 
     fn head(&self, chain: &ChainId) -> BoxFuture<'_, Result<Seq, JournalError>> {
@@ -155,7 +154,7 @@ impl Journal for SqliteJournal {
         async move {
             let unknown = || JournalError::Unknown { what: "chain", prefix: chain.0.clone() };
             let path = self.lock_path(&chain).ok_or_else(unknown)?;
-            let locked = move || Lock::take(&path).map_err(|error| fault::away(&path, format!("cannot be locked ({error})")));
+            let locked = move || Lock::take(&path).map_err(|error| fault::io_told(&path, &error, format!("cannot be locked ({error})")));
             let Some(lock) = blocking(&self.place, locked).await? else {
                 let row = chain.clone();
                 let holder = self.read(None, move |connection| read::holder(connection, &row)).await?;

@@ -29,7 +29,7 @@ pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
     state.messages.iter().for_each(message);
     for turn in &state.turns {
         turn.parts.iter().filter_map(Part::as_text).for_each(|text| said("model", text));
-        turn.calls.iter().for_each(|key| call(&state.calls[key]));
+        turn.calls.iter().filter_map(|key| state.calls.get(key)).for_each(call);
         turn.added.iter().for_each(message);
     }
     ending(state, now);

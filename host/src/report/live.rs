@@ -32,7 +32,7 @@ pub struct Live {
 impl Live {
     pub fn new(json: bool) -> Self {
         let streams = !json && std::io::stdout().is_terminal();
-        Self { json, streams, said: Mutex::default(), spinners: Mutex::default() }
+        Self { json, streams, said: Mutex::default(), spinners: Mutex::default(), told_result: AtomicBool::new(false) }
     }
 
     pub fn is_json(&self) -> bool {
@@ -61,22 +61,18 @@ impl Live {
             Event::ChainStarted { continues: Some(parent), .. } => note(&format!("{} {} carries {parent} on", bold("chain"), state.id)),
             Event::ChainStarted { .. } => note(&format!("{} {}", bold("chain"), state.id)),
             Event::TurnReceived { calls, .. } if !calls.is_empty() => super::end_line(),
-            Event::CallsStarted { calls } => calls.iter().for_each(|started| self.started(&state.calls[&started.call])),
+            Event::CallsStarted { calls } => calls.iter().filter_map(|started| state.calls.get(&started.call)).for_each(|call| self.started(call)),
             Event::CallFinished { call, result, refusals, .. } => {
-                let call = self.ended(state, *call);
-                note(&format!("{} {}", escape::line(&call.tool), outcome(result)));
+                self.told_result.store(true, Ordering::Relaxed);
+                note(&format!("{} {}", self.ended(state, *call), outcome(result)));
                 refusals.iter().for_each(|refusal| note(&Self::refusal(refusal)));
             }
             Event::AttemptPaused { call, .. } => drop(self.ended(state, *call)),
-            Event::CallRecovered { call, why } => {
-                note(&format!("{} will run again: {}", escape::line(&self.ended(state, *call).tool), escape::line(why)))
-            }
+            Event::CallRecovered { call, why } => note(&format!("{} will run again: {}", self.ended(state, *call), escape::line(why))),
             Event::PauseClosed { pause, status, why, .. } => note(&format!("{pause} is {}: {}", status.as_str(), escape::line(why))),
             Event::VoteCounted { pause, by, decision, .. } => note(&format!("{pause}: a vote to {} by {by}", decision.name())),
             Event::PauseDecided { pause, by, decision, .. } => note(&format!("{pause}: {} by {by}", decision.name())),
-            Event::ApprovalLapsed { call, why } => {
-                note(&format!("an approval of {} lapsed: {}", escape::line(&state.calls[call].tool), escape::line(why)))
-            }
+            Event::ApprovalLapsed { call, why } => note(&format!("an approval of {} lapsed: {}", tool_of(state, *call), escape::line(why))),
             _ => {}
         }
     }
@@ -93,12 +89,13 @@ impl Live {
         }
     }
 
-    fn ended<'a>(&self, state: &'a ChainState, key: CallKey) -> &'a Call {
-        let call = &state.calls[&key];
-        if let Some(spinner) = lock(&self.spinners).remove(&call.id) {
+    /// Its tool, for the line that says so.
+    fn ended(&self, state: &ChainState, key: CallKey) -> String {
+        let spinner = state.calls.get(&key).and_then(|call| lock(&self.spinners).remove(&call.id));
+        if let Some(spinner) = spinner {
             spinner.finish_and_clear();
         }
-        call
+        tool_of(state, key)
     }
 }
 
@@ -161,3 +158,26 @@ pub fn outcome(result: &ToolResult) -> String {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
+fn tool_of(state: &ChainState, key: CallKey) -> String {
+    state.calls.get(&key).map_or_else(|| "a call".to_owned(), |call| escape::line(&call.tool))
+}
+
+/// Tells nothing on the way but what a person at the keyboard has to know.
+pub struct Hushed;
+
+impl Watcher for Hushed {
+    fn log(&self, _call_id: &str, _level: &'static str, _message: &str) {}
+    fn progress(&self, _call_id: &str, _done: f64, _total: Option<f64>, _message: &str) {}
+}
+
+impl Observer for Hushed {
+    fn waiting(&self, _chain: &ChainState, calls: usize) {
+        note(&waiting(calls));
+    }
+}
+
+fn waiting(calls: usize) -> String {
+    let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
+    format!("waiting for {calls} that may have had its effect; once more exits at once")
+}
+

@@ -9,7 +9,7 @@ use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
 /// Events for calls of `state` that wait to be admitted, in the order asked.
 pub fn admit(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> Vec<Event> {
-    admit_all(state, rules, calls.iter().map(|key| &state.calls[key])).0
+    admit_all(state, rules, calls.iter().filter_map(|key| state.calls.get(key))).0
 }
 
 /// A turn and what becomes of its calls: one transaction. The calls need not be in `state` for that: a copy of it at
@@ -67,8 +67,8 @@ fn admit_one(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Admission {
         return invalid(kind::NOT_FOUND, format!("there is no tool `{}`", call.tool));
     };
     let Some(value) = &call.arguments else {
-        let error = arguments::read(&call.text).expect_err("arguments that can be read were kept");
-        return invalid(kind::INVALID_INPUT, error.to_string());
+        let message = arguments::read(&call.text).err().map_or("its arguments were not kept".to_owned(), |error| error.to_string());
+        return invalid(kind::INVALID_INPUT, message);
     };
     if let Err(message) = rules.schemas.check(tool, value) {
         return invalid(kind::INVALID_INPUT, message);

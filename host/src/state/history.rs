@@ -16,7 +16,7 @@ impl ChainState {
     pub fn entries_of_turns(&self, first: usize) -> Vec<Entry> {
         let mut entries = Vec::new();
         for turn in &self.turns[first..] {
-            let calls: Vec<_> = turn.calls.iter().map(|key| &self.calls[key]).collect();
+            let calls: Vec<_> = turn.calls.iter().filter_map(|key| self.calls.get(key)).collect();
             let mut parts = turn.parts.clone();
             parts.extend(calls.iter().map(|call| Part::tool_call(&call.tool, call.asked_arguments(), &call.id)));
             entries.push(Entry { message: Message::new(Role::Assistant, parts), verbatim: turn.verbatim.clone() });

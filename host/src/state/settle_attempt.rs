@@ -16,7 +16,7 @@ pub enum Ending {
 }
 
 pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Ending, uses: Uses, refusals: Vec<Refusal>) -> Vec<Event> {
-    let call = &state.calls[&key];
+    let Some(call) = state.calls.get(&key) else { return Vec::new() };
     let refusals = pasteable(state, rules, &call.tool, refusals);
     let finished = |status, result| Event::CallFinished { call: key, status, result, uses, refusals: refusals.clone() };
     let asked = match ending {

@@ -21,7 +21,7 @@ pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey], judged: &
     let mut events = Vec::new();
     let mut startable = Vec::new();
     for key in calls {
-        let call = &state.calls[key];
+        let Some(call) = state.calls.get(key) else { continue };
         let (Some(tool), Some(arguments)) = (state.tool(&call.tool), &call.arguments) else {
             // Accepting new bytes can take a tool away; its calls then end as calls of an unknown tool do.
             events.extend(super::accept::tool_gone(call));

@@ -12,25 +12,79 @@ use crate::call::CallKey;
 use crate::chain::{Actor, ChainId, ChainStatus, Seq};
 use crate::event::Stamped;
 use crate::journal::projection::{PauseProjection, Projection};
-use crate::journal::record::Record;
+use crate::journal::record::{NO_HASH, Record};
 use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow};
 use crate::pause::PauseId;
 
 const CHAIN_COLUMNS: &str = "id, status, detail, title, model, turns, calls, open_pauses, started_by, started_at, updated_at, holder";
 
-/// Records of a chain after `after`, oldest first.
-pub fn records(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Vec<Record>> {
-    let mut statement = connection.prepare_cached("SELECT seq, at, kind, payload, epoch FROM event WHERE chain = ?1 AND seq > ?2 ORDER BY seq")?;
+/// A record with the hashes that stand beside it.
+pub struct Stored {
+    pub record: Record,
+    prev_hash: Vec<u8>,
+    hash: Vec<u8>,
+}
+
+/// Events of a chain after `after`, oldest first, of one moment, each checked to be what was written there.
+pub fn events(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Result<Vec<Stamped>, JournalError>> {
+    let moment = connection.unchecked_transaction()?;
+    // The event before them says which hash the first builds on.
+    let mut stored = stored(&moment, chain, after.saturating_sub(1))?;
+    let head = head(&moment, chain)?;
+    let before = (after > 0 && stored.first().is_some_and(|first| first.record.seq == after)).then(|| stored.remove(0));
+    let hash = before.map_or(NO_HASH.to_vec(), |before| before.hash);
+    Ok(verified(chain, after, &hash, &stored).and_then(|()| complete(chain, after, head, &stored)).and_then(|()| stamped(chain, &stored)))
+}
+
+/// All records of a chain, oldest first.
+pub fn records(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Vec<Stored>> {
+    stored(connection, chain, 0)
+}
+
+/// What they say, from the first on, where they are what was written.
+pub fn checked(chain: &ChainId, stored: &[Stored]) -> Result<Vec<Stamped>, JournalError> {
+    verified(chain, 0, &NO_HASH, stored)?;
+    stamped(chain, stored)
+}
+
+fn stored(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Vec<Stored>> {
+    let sql = "SELECT seq, at, kind, payload, epoch, prev_hash, hash FROM event WHERE chain = ?1 AND seq > ?2 ORDER BY seq";
+    let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![chain.0, signed(after)], |row| {
-        Ok(Record { seq: unsigned(row.get(0)?), at: row.get(1)?, kind: row.get(2)?, payload: row.get(3)?, epoch: unsigned(row.get(4)?) })
+        let record = Record { seq: unsigned(row.get(0)?), at: row.get(1)?, kind: row.get(2)?, payload: row.get(3)?, epoch: unsigned(row.get(4)?) };
+        Ok(Stored { record, prev_hash: row.get(5)?, hash: row.get(6)? })
     })?;
     rows.collect()
 }
 
+/// Without a gap, each hashed as it stands, on the hash of the one before.
+fn verified(chain: &ChainId, after: Seq, hash: &[u8], stored: &[Stored]) -> Result<(), JournalError> {
+    let damaged = |seq, what| Err(JournalError::Damaged { chain: chain.clone(), seq, what });
+    let mut before = hash;
+    for (stored, seq) in stored.iter().zip(after + 1..) {
+        if stored.record.seq != seq {
+            return damaged(seq, "is missing");
+        }
+        let Ok(prev) = before.try_into() else { return damaged(seq, "builds on a hash that is none") };
+        if stored.prev_hash != before || stored.hash != stored.record.hash(chain, &prev) {
+            return damaged(seq, "is not what was written there");
+        }
+        before = &stored.hash;
+    }
+    Ok(())
+}
+
+/// The chain's row names its last event; a row that lags behind is the projection's trouble.
+fn complete(chain: &ChainId, after: Seq, head: Seq, stored: &[Stored]) -> Result<(), JournalError> {
+    let last = stored.last().map_or(after, |stored| stored.record.seq);
+    if last < head { Err(JournalError::Damaged { chain: chain.clone(), seq: last + 1, what: "is missing" }) } else { Ok(()) }
+}
+
 /// The first that cannot be read says so; a state cannot be folded over a gap.
-pub fn stamped(chain: &ChainId, records: &[Record]) -> Result<Vec<Stamped>, JournalError> {
-    let read = |record: &Record| record.read().map_err(|message| JournalError::Unreadable { chain: chain.clone(), seq: record.seq, message });
-    records.iter().map(read).collect()
+fn stamped(chain: &ChainId, stored: &[Stored]) -> Result<Vec<Stamped>, JournalError> {
+    let read =
+        |Stored { record, .. }: &Stored| record.read().map_err(|message| JournalError::Unreadable { chain: chain.clone(), seq: record.seq, message });
+    stored.iter().map(read).collect()
 }
 
 pub fn head(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Seq> {

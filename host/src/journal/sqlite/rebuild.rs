@@ -2,19 +2,19 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::read;
+use super::read::{self, Stored};
 use super::write::{self, Position};
 use crate::chain::ChainId;
 use crate::journal::JournalError;
 use crate::journal::projection::Projection;
-use crate::journal::record::{Hash, Record};
+use crate::journal::record::Hash;
 use crate::state::ChainState;
 
 /// What [`super::SqliteJournal::rebuild_projections`] did.
 #[derive(Debug, Default)]
 pub struct Rebuilt {
     pub chains: usize,
-    /// Chains with an event that cannot be read; their rows stay as they were.
+    /// Chains with an event that is missing, changed or cannot be read; their rows stay as they were.
     pub unreadable: Vec<JournalError>,
 }
 
@@ -23,7 +23,7 @@ pub fn rebuild(connection: &mut Connection) -> rusqlite::Result<Rebuilt> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let mut rebuilt = Rebuilt::default();
     for chain in chains(&transaction)? {
-        let records = read::records(&transaction, &chain, 0)?;
+        let records = read::records(&transaction, &chain)?;
         match fold(&chain, &records) {
             Ok(state) => {
                 transaction.execute("DELETE FROM call WHERE chain = ?1", [&chain.0])?;
@@ -44,7 +44,7 @@ pub fn rebuild(connection: &mut Connection) -> rusqlite::Result<Rebuilt> {
 pub fn differences(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut differences = Vec::new();
     for chain in chains(connection)? {
-        let records = read::records(connection, &chain, 0)?;
+        let records = read::records(connection, &chain)?;
         match fold(&chain, &records) {
             Ok(state) => {
                 let (folded, stored) = (Some(Projection::all(&state)), read::projection(connection, &chain)?);
@@ -68,15 +68,15 @@ fn chains(connection: &Connection) -> rusqlite::Result<Vec<ChainId>> {
     rows.collect()
 }
 
-fn fold(chain: &ChainId, records: &[Record]) -> Result<ChainState, JournalError> {
-    Ok(ChainState::fold(chain.clone(), &read::stamped(chain, records)?))
+fn fold(chain: &ChainId, records: &[Stored]) -> Result<ChainState, JournalError> {
+    Ok(ChainState::fold(chain.clone(), &read::checked(chain, records)?))
 }
 
 /// The epoch is the row's where there is one: a chain may have been taken since its last event.
-fn position(connection: &Connection, chain: &ChainId, records: &[Record]) -> rusqlite::Result<Position> {
-    let written = records.iter().map(|record| record.epoch).max().unwrap_or_default();
+fn position(connection: &Connection, chain: &ChainId, records: &[Stored]) -> rusqlite::Result<Position> {
+    let written = records.iter().map(|stored| stored.record.epoch).max().unwrap_or_default();
     let epoch = Position::read(connection, chain)?.epoch.max(written);
-    Ok(Position { head: records.last().map_or(0, |record| record.seq), hash: head_hash(connection, chain)?, epoch })
+    Ok(Position { head: records.last().map_or(0, |stored| stored.record.seq), hash: head_hash(connection, chain)?, epoch })
 }
 
 /// As stored, not computed: a rebuild must not make a changed event look right.

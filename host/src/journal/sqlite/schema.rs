@@ -4,6 +4,7 @@
 //! `holder`, which belong to whoever holds the chain.
 
 use std::fs::{DirBuilder, File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -128,7 +129,7 @@ impl Place {
     pub fn open_existing(&self) -> Result<Option<Connection>, JournalError> {
         match std::fs::metadata(&self.path) {
             Ok(_) => {
-                let mut connection = self.connect()?;
+                let mut connection = self.connect_to_read()?;
                 let told = |error| fault::sqlite(&self.path, &error);
                 match version(&connection).map_err(told)? {
                     // Made by a process that died before its first transaction.
@@ -142,17 +143,49 @@ impl Place {
         }
     }
 
+    /// A journal in WAL mode is read with the help of files beside it. Where they cannot be made, on a medium or a copy
+    /// that only reads, it is read as it stands: nobody else can be writing it.
+    fn connect_to_read(&self) -> Result<Connection, JournalError> {
+        let unwritable = match self.connect() {
+            Err(error @ JournalError::Unusable { .. }) if is_unwritable(&self.path) => error,
+            connected => return connected,
+        };
+        self.connect_as_it_stands().unwrap_or(Err(unwritable))
+    }
+
+    /// `None` where SQLite does not open it even so.
+    pub fn connect_as_it_stands(&self) -> Option<Result<Connection, JournalError>> {
+        let log = std::fs::metadata(with_ending(&self.path, "-wal"));
+        if log.is_ok_and(|log| log.len() > 0) {
+            let message = "cannot be read where nothing can be written, since its last writes are still in the `-wal` file beside it; \
+                           copy both to a folder that can be written";
+            return Some(Err(fault::unusable(&self.path, message)));
+        }
+        let escaped = percent_encoding::percent_encode(self.path.as_os_str().as_bytes(), percent_encoding::NON_ALPHANUMERIC);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags).ok()?;
+        Some(self.looked_at(connection))
+    }
+
     /// Looks at what the file is before anything is written to it.
     fn connect(&self) -> Result<Connection, JournalError> {
-        let told = |error| fault::sqlite(&self.path, &error);
+        // A pipe would be waited for, and a device would be taken for an empty file.
+        if !std::fs::metadata(&self.path).map_err(|error| fault::io(&self.path, &error))?.is_file() {
+            return Err(fault::unusable(&self.path, "is no regular file"));
+        }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags).map_err(told)?;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(|error| fault::sqlite(&self.path, &error))?;
+        self.looked_at(connection)
+    }
+
+    fn looked_at(&self, connection: Connection) -> Result<Connection, JournalError> {
+        let told = |error| fault::sqlite(&self.path, &error);
         connection.busy_timeout(self.wait).map_err(told)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         let (found, application, is_empty) = header(&connection).map_err(told)?;
         let is_new = found == 0 && application == 0 && is_empty;
         if application != APPLICATION && !is_new {
-            return Err(fault::away(&self.path, "is a database of another program, not a journal"));
+            return Err(fault::unusable(&self.path, "is a database of another program, not a journal"));
         }
         if found > VERSION {
             return Err(JournalError::Newer { path: self.path.display().to_string(), found, known: VERSION });
@@ -167,24 +200,36 @@ impl Place {
         }
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-        made.map_err(|error| fault::away(&self.path, format!("its folder cannot be made ({error})")))?;
+        made.map_err(|error| fault::io_told(&self.path, &error, format!("its folder cannot be made ({error})")))?;
         let made = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path);
         // SQLite syncs the file; its name in the folder is ours to sync.
         let synced = made.and_then(|_| File::open(folder)?.sync_all());
-        synced.map_err(|error| fault::away(&self.path, format!("cannot be made ({error})")))
+        synced.map_err(|error| fault::io_told(&self.path, &error, format!("cannot be made ({error})")))
     }
 
     fn turn_on_wal(&self, connection: &Connection) -> Result<(), JournalError> {
         for tried in 1.. {
             match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0)) {
                 Ok(mode) if mode == "wal" => break,
-                Ok(_) => return Err(fault::away(&self.path, "is on a file system that cannot hold a write-ahead log")),
+                Ok(_) => return Err(fault::unusable(&self.path, "is on a file system that cannot hold a write-ahead log")),
                 Err(error) if tried < WAL_TRIES && fault::is_busy(&error) => std::thread::sleep(WAL_PAUSE),
                 Err(error) => return Err(fault::sqlite(&self.path, &error)),
             }
         }
         Ok(())
     }
+}
+
+/// The file or its folder: SQLite needs both to write.
+fn is_unwritable(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    [path, folder].iter().any(|place| rustix::fs::access(*place, rustix::fs::Access::WRITE_OK).is_err())
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut text = path.as_os_str().to_owned();
+    text.push(ending);
+    text.into()
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<u32> {

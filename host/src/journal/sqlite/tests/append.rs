@@ -186,8 +186,8 @@ async fn each_event_carries_the_hash_of_the_one_before() {
     let mut statement = sql.prepare("SELECT prev_hash, hash FROM event ORDER BY seq").unwrap();
     let hashes: Vec<([u8; 32], [u8; 32])> = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
     let mut prev = crate::journal::record::NO_HASH;
-    for (record, stored) in read::records(&sql, &chain.id, 0).unwrap().iter().zip(hashes) {
-        let hash = record.hash(&chain.id, &prev);
+    for (read, stored) in read::records(&sql, &chain.id).unwrap().iter().zip(hashes) {
+        let hash = read.record.hash(&chain.id, &prev);
         assert_eq!(stored, (prev, hash));
         prev = hash;
     }

@@ -3,6 +3,10 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::sample::{Chain, Home, clock, key, opened, said, turn};
+use crate::chain::ChainId;
+use crate::journal::record::NO_HASH;
+use crate::journal::sqlite::read;
+use crate::journal::sqlite::schema::Place;
 use crate::journal::{Journal, JournalError, SqliteJournal};
 
 fn opening(path: &std::path::Path) -> String {
@@ -115,13 +119,10 @@ async fn an_event_that_cannot_be_read_is_named_and_other_chains_go_on() {
         let mut chain = Chain::started(&journal, id).await;
         chain.write(&journal, vec![turn(1, 1), opened(&id.replace("ch", "pa"), key(1, 0))]).await.unwrap();
     }
-    home.sql()
-        .execute_batch(
-            "UPDATE event SET kind = 'MoonPhased' WHERE chain = 'ch_1' AND seq = 2;
-             UPDATE event SET payload = '{\"turn\":1,' WHERE chain = 'ch_2' AND seq = 2;",
-        )
-        .unwrap();
-    let reading = async |id: &str| journal.events(&crate::chain::ChainId(id.into()), 0).await.map_err(|error| error.to_string());
+    // As another version would have written them: with the hashes that belong to them.
+    rewrite(&home, "ch_1", "kind = 'MoonPhased'");
+    rewrite(&home, "ch_2", "payload = '{\"turn\":1,'");
+    let reading = async |id: &str| journal.events(&ChainId(id.into()), 0).await.map_err(|error| error.to_string());
     let unknown = "event 2 of chain ch_1 cannot be read: `MoonPhased`: unknown variant `MoonPhased`";
     assert_eq!(reading("ch_1").await.unwrap_err(), unknown);
     let error = reading("ch_2").await.unwrap_err();
@@ -133,6 +134,78 @@ async fn an_event_that_cannot_be_read_is_named_and_other_chains_go_on() {
     let rebuilt = journal.rebuild_projections().await.unwrap();
     assert_eq!((rebuilt.chains, rebuilt.unreadable.len()), (1, 2));
     assert_eq!(journal.pending().await.unwrap().len(), 3);
+}
+
+/// Changes event 2 and hashes it and those after it anew.
+fn rewrite(home: &Home, chain: &str, change: &str) {
+    let sql = home.sql();
+    sql.execute(&format!("UPDATE event SET {change} WHERE chain = ?1 AND seq = 2"), [chain]).unwrap();
+    let id = ChainId(chain.to_owned());
+    let mut prev = NO_HASH;
+    for stored in read::records(&sql, &id).unwrap() {
+        let hash = stored.record.hash(&id, &prev);
+        sql.execute("UPDATE event SET prev_hash = ?1, hash = ?2 WHERE chain = ?3 AND seq = ?4", (prev, hash, chain, stored.record.seq as i64))
+            .unwrap();
+        prev = hash;
+    }
+}
+
+#[tokio::test]
+async fn a_journal_that_was_cut_changed_or_shuffled_is_damaged_at_the_event_that_shows_it() {
+    for (damage, expected) in [
+        ("DELETE FROM event WHERE seq = 1", "event 1 of chain ch_1 is missing"),
+        ("DELETE FROM event WHERE seq = 2", "event 2 of chain ch_1 is missing"),
+        ("DELETE FROM event WHERE seq = 4", "event 4 of chain ch_1 is missing"),
+        ("DELETE FROM event", "event 1 of chain ch_1 is missing"),
+        ("DELETE FROM event WHERE seq = 3; UPDATE event SET seq = 3 WHERE seq = 4", "event 3 of chain ch_1 is not what was written there"),
+        ("UPDATE event SET seq = seq + 1 WHERE seq = 4", "event 4 of chain ch_1 is missing"),
+        ("UPDATE event SET payload = replace(payload, '/a', '/b') WHERE seq = 2", "event 2 of chain ch_1 is not what was written there"),
+        ("UPDATE event SET epoch = 9 WHERE seq = 3", "event 3 of chain ch_1 is not what was written there"),
+        ("UPDATE event SET hash = x'00' WHERE seq = 3", "event 3 of chain ch_1 is not what was written there"),
+    ] {
+        let home = Home::new();
+        let journal = home.open();
+        let mut chain = Chain::started(&journal, "ch_1").await;
+        chain.write(&journal, vec![turn(1, 1), opened("pa_1", key(1, 0)), said("wait")]).await.unwrap();
+        home.sql().execute_batch(damage).unwrap();
+        let error = journal.events(&chain.id, 0).await.unwrap_err();
+        assert!(matches!(error, JournalError::Damaged { .. }), "{damage}: {error}");
+        assert_eq!(error.to_string(), format!("the journal is damaged: {expected}"), "{damage}");
+        // Who has read the first three is told as well where what comes next is not what was written.
+        let next = journal.events(&chain.id, 3).await;
+        assert_eq!(next.is_err(), damage.contains("seq = 4") || damage.contains("hash") || damage == "DELETE FROM event", "{damage}: {next:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_journal_where_nothing_can_be_written_is_read_as_it_stands() {
+    let home = Home::new();
+    let journal = home.open();
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    chain.write(&journal, vec![said("kept in the log")]).await.unwrap();
+    let place = Place::new(&home.path());
+    let error = place.connect_as_it_stands().unwrap().unwrap_err().to_string();
+    assert!(error.contains("its last writes are still in the `-wal` file"), "{error}");
+    // The last to leave folds the log in.
+    drop(journal);
+    let connection = place.connect_as_it_stands().unwrap().unwrap();
+    assert_eq!(read::events(&connection, &chain.id, 0).unwrap().unwrap().len(), 2);
+    assert!(!home.path().with_extension("db-shm").exists());
+}
+
+#[test]
+fn what_can_be_no_journal_is_unusable_and_nothing_waits_for_it() {
+    let home = Home::new();
+    let folder = home.path().parent().unwrap().to_owned();
+    std::fs::create_dir_all(&folder).unwrap();
+    let pipe = folder.join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    for path in [folder.as_path(), &pipe, std::path::Path::new("/dev/null")] {
+        for opened in [SqliteJournal::open(path, clock()).map(drop), SqliteJournal::open_existing(path, clock()).map(drop)] {
+            let error = opened.unwrap_err();
+            assert!(matches!(&error, JournalError::Unusable { message, .. } if message == "is no regular file"), "{}: {error}", path.display());
+        }
+    }
 }
 
 #[test]

@@ -47,6 +47,11 @@ pub trait Observer: Watcher {
         let _ = (chain, event);
     }
 
+    /// Asked to stop, the runner waits for this many calls that may have had their effect.
+    fn waiting(&self, chain: &ChainState, calls: usize) {
+        let _ = (chain, calls);
+    }
+
     /// A piece of the model's text, as it streams.
     fn text(&self, chain: &ChainId, piece: &str) {
         let _ = (chain, piece);
@@ -75,7 +80,7 @@ pub enum Rest {
     Failed,
     /// The model is away or its key is missing; the chain can be resumed.
     ModelAway(ModelError),
-    /// Asked to stop by this process (Ctrl-C); the chain can be resumed.
+    /// Asked to stop by this process (Ctrl-C). The state says what it waits for.
     Interrupted,
 }
 

@@ -33,3 +33,65 @@ fn an_interrupted_chain_can_be_resumed() {
         assert_eq!(state["status"], "runnable");
     }
 }
+
+const POSTING: &str =
+    "[plugins.fetch]\ndigest = \"any\"\n[[plugins.fetch.http]]\nurl = \"http://127.0.0.1:*\"\nmethods = [\"POST\"]\nprivate = true\n";
+
+/// A `post` that its server has taken and not answered, the chain's process, and the lines of its standard error.
+struct Posting {
+    env: TestEnvironment,
+    child: std::process::Child,
+    stderr: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    asked: std::net::TcpStream,
+}
+
+impl Posting {
+    fn new(command: &[&str]) -> Self {
+        let env = TestEnvironment::new();
+        env.add_plugin("fetch");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        env.grants(&POSTING.replace('*', &port.to_string()));
+        let arguments = serde_json::json!({"url": format!("http://127.0.0.1:{port}/"), "body": "x"});
+        env.script(serde_json::json!([{"tool_calls": [{"id": "p", "name": "fetch__post", "arguments": arguments}]}, {"text": "Sent."}]));
+        let arguments = arguments.to_string();
+        let args: Vec<_> = command.iter().map(|arg| if *arg == "ARGUMENTS" { &arguments } else { *arg }).collect();
+        let mut child = env.command().args(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let asked = listener.accept().unwrap().0;
+        let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { env, child, stderr, asked }
+    }
+
+    fn signal(&mut self, until: &str) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        self.stderr.by_ref().map_while(Result::ok).find(|line| line.contains(until)).expect(until);
+    }
+}
+
+#[test]
+fn w57_the_first_interrupt_waits_for_a_call_that_may_have_had_its_effect() {
+    use std::io::Write;
+    for command in [&["run", "send", "--model", "script:turns.json"][..], &["call", "fetch__post", "ARGUMENTS"]] {
+        let mut posting = Posting::new(command);
+        posting.signal("waiting for 1 call that may have had its effect; once more exits at once");
+        posting.asked.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok").unwrap();
+        assert_eq!(posting.child.wait().unwrap().code(), Some(130));
+        let env = &posting.env;
+        let chain = env.chains()[0].clone();
+        let state = env.pausegate(&["inspect", &chain, "--json"]).json();
+        assert_eq!((&state["status"], &state["calls"][0]["status"]), (&"runnable".into(), &"succeeded".into()));
+        let resumed = env.pausegate(&["resume", &chain]);
+        assert_eq!(resumed.code, Some(0), "{resumed}");
+    }
+}
+
+#[test]
+fn the_second_interrupt_exits_at_once_and_the_call_is_not_run_again() {
+    let mut posting = Posting::new(&["run", "send", "--model", "script:turns.json"]);
+    posting.signal("once more exits at once");
+    kill_process(Pid::from_child(&posting.child), Signal::INT).unwrap();
+    assert_eq!(posting.child.wait().unwrap().code(), Some(130));
+    let resumed = posting.env.pausegate(&["resume", &posting.env.chains()[0]]);
+    assert_eq!(resumed.code, Some(75));
+    assert!(resumed.stderr.contains("nobody knows whether they happened"), "{resumed}");
+}

@@ -10,7 +10,7 @@ use crate::pause::{Ask, Decision, Pause};
 use crate::report;
 use crate::report::escape;
 use crate::report::pause::full;
-use crate::runner::Host;
+use crate::runner::{Host, Report, Rest};
 use crate::state::ChainState;
 
 /// How pauses are answered on the spot.
@@ -36,6 +36,14 @@ impl Answers {
         }
     }
 
+    /// Ctrl-C at a question is an interrupt, though the chain itself is only paused.
+    pub fn or_interrupted(self, mut report: Report, interrupt: &CancellationToken) -> Report {
+        if self == Self::Interactive && interrupt.is_cancelled() && matches!(report.rest, Rest::Paused) {
+            report.rest = Rest::Interrupted;
+        }
+        report
+    }
+
     /// Answers what it can; true where something was decided.
     pub async fn answer(self, host: &Host, by: &Actor, state: &ChainState, interrupt: &CancellationToken) -> Result<bool, Failure> {
         let mut decided = false;
@@ -46,6 +54,9 @@ impl Answers {
                 Self::AutoApprove => auto_approve(pause, by, &state.started_by),
                 Self::Interactive => ask(host, state, pause, interrupt).await?,
             };
+            if interrupt.is_cancelled() {
+                break;
+            }
             let Some(decision) = decision else { continue };
             match host.decide(&pause.id, by, &decision).await {
                 Ok(done) => {
@@ -74,9 +85,10 @@ fn auto_approve(pause: &Pause, by: &Actor, requester: &Actor) -> Option<Decision
 async fn ask(host: &Host, state: &ChainState, pause: &Pause, interrupt: &CancellationToken) -> Result<Option<Decision>, Failure> {
     report::note(&full(pause, &state.id, host.clock.now()));
     let digest = Some(pause.digest.clone());
-    let offered = if pause.asks_approval() { "approve, deny, edit, respond or skip?" } else { "respond, deny or skip?" };
+    let offered = if pause.asks_approval() { "approve, deny, edit, respond or skip" } else { "respond, deny or skip" };
+    let question = format!("{offered}?");
     loop {
-        let Some(answer) = line(offered, interrupt).await else { return Ok(None) };
+        let Some(answer) = line(&question, interrupt).await else { return Ok(None) };
         match answer.as_str() {
             "approve" | "a" if pause.asks_approval() => return Ok(Some(Decision::Approve { note: None, digest })),
             "deny" | "d" => {
@@ -95,7 +107,7 @@ async fn ask(host: &Host, state: &ChainState, pause: &Pause, interrupt: &Cancell
             }
             "skip" | "s" => return Ok(None),
             // Nothing is assumed: an empty line or an unknown word asks again.
-            _ => {}
+            other => report::note(&format!("`{}` is no answer here; type {offered}, or its first letter", escape::line(other))),
         }
     }
 }

@@ -11,9 +11,11 @@ use super::setup::{Flags, Setup, argument_text};
 use super::{exit, identity, interrupt, runtime};
 use crate::call::AskedCall;
 use crate::chain::Settings;
-use crate::report::live::{Live, outcome};
+use crate::event::Origin;
+use crate::report::live::{Hushed, Live, outcome};
 use crate::report::{self, escape, rest};
 use crate::runner::{self, Prompt, Rest};
+use crate::state::ChainState;
 
 /// Call one tool without a model; grants, rules and pauses hold as in a chain
 #[derive(Args)]
@@ -40,12 +42,13 @@ pub struct Call {
 impl Call {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let arguments = argument_text(&self.arguments)?;
+        crate::call::arguments::read(&arguments).map_err(|error| Failure::data(error.to_string()))?;
         let setup = Setup::read(flags)?;
         let (report, now) = runtime::full(async {
             let interrupt = interrupt::on_signal()?;
             let answers = Answers::new(self.interactive, self.auto_approve);
             // The result is the answer: nothing is told on the way.
-            let host = setup.host(Arc::new(runner::Silent), None).await?;
+            let host = setup.host(Arc::new(Hushed), None).await?;
             if !host.catalog().iter().any(|tool| tool.name == self.tool) {
                 return Err(Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"));
             }
@@ -58,36 +61,51 @@ impl Call {
             while matches!(report.rest, Rest::Paused) && answers.answer(&host, &by, &report.state, &interrupt).await? {
                 report = host.resume(&chain, &by, runner::Resume::default(), interrupt.clone()).await?;
             }
-            Ok((report, host.clock.now()))
+            Ok((answers.or_interrupted(report, &interrupt), host.clock.now()))
         })?;
         self.show(&report, now);
         Ok(code(&report))
     }
 
     fn show(&self, report: &runner::Report, now: jiff::Timestamp) {
-        let call = report.state.calls.values().next();
-        let result = call.and_then(|call| call.result.as_ref());
         if self.json {
-            let mut shown = rest::as_json(report, now);
-            shown["call_id"] = json!(call.map(|call| &call.id));
-            shown["call_status"] = json!(call.map(|call| call.status));
-            shown["result"] = json!(result);
-            shown["refusals"] = json!(call.map(|call| &call.refusals));
-            return report::json(&shown);
+            return report::json(&as_json(report, now));
         }
-        match result {
-            Some(result) if result.as_failure().is_none() => report::data(&escape::piece(&result.for_model())),
-            Some(result) => report::note(&format!("{} {}", escape::line(&self.tool), outcome(result))),
-            None => {}
-        }
-        for refusal in call.iter().flat_map(|call| &call.refusals) {
-            report::note(&Live::refusal(refusal));
-        }
+        show_result(&report.state, true);
         rest::show(report, now);
     }
 }
 
-fn code(report: &runner::Report) -> u8 {
+/// Whether a person called one tool: its result is then the answer of the chain.
+pub fn is_direct(state: &ChainState) -> bool {
+    state.turns.first().is_some_and(|turn| turn.origin == Origin::Person)
+}
+
+/// The result to standard output; a failure with what was refused to standard error, unless it was told before.
+pub fn show_result(state: &ChainState, failure: bool) {
+    let Some(call) = state.calls.values().next() else { return };
+    match &call.result {
+        Some(result) if result.as_failure().is_none() => report::data(&escape::piece(&result.for_model())),
+        Some(result) if failure => report::note(&format!("{} {}", escape::line(&call.tool), outcome(result))),
+        _ => {}
+    }
+    if failure {
+        call.refusals.iter().for_each(|refusal| report::note(&Live::refusal(refusal)));
+    }
+}
+
+pub fn as_json(report: &runner::Report, now: jiff::Timestamp) -> serde_json::Value {
+    let call = report.state.calls.values().next();
+    let mut shown = rest::as_json(report, now);
+    shown["call_id"] = json!(call.map(|call| &call.id));
+    shown["call_status"] = json!(call.map(|call| call.status));
+    shown["result"] = json!(call.and_then(|call| call.result.as_ref()));
+    shown["refusals"] = json!(call.map(|call| &call.refusals));
+    shown
+}
+
+/// 1 where the tool failed, else the chain's.
+pub fn code(report: &runner::Report) -> u8 {
     let failed = report.state.calls.values().any(|call| call.result.as_ref().is_some_and(|result| result.as_failure().is_some()));
     match &report.rest {
         Rest::Completed if failed => exit::FAILED,

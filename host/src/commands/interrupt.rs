@@ -17,7 +17,7 @@ pub fn on_signal() -> Result<CancellationToken, Failure> {
     tokio::spawn(async move {
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
         cancelled.cancel();
-        report::note("interrupted; once more exits at once");
+        report::note("interrupted");
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
         std::process::exit(exit::INTERRUPTED.into());
     });

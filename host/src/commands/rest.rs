@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Answers;
-use super::exit;
 use super::failure::Failure;
+use super::{call, exit};
 use crate::chain::{Actor, ChainId};
 use crate::report::live::Live;
 use crate::report::{self, rest};
@@ -33,15 +33,18 @@ impl Driver {
         while matches!(report.rest, Rest::Paused) && self.answers.answer(&self.host, &self.by, &report.state, &self.interrupt).await? {
             report = self.host.resume(&report.state.id, &self.by, runner::Resume::default(), self.interrupt.clone()).await?;
         }
-        self.show(report)
+        self.show(self.answers.or_interrupted(report, &self.interrupt))
     }
 
     fn show(&self, report: runner::Report) -> Result<u8, Failure> {
         let now = self.host.clock.now();
+        // A tool that a person called ends as `call` itself would have ended.
+        let direct = call::is_direct(&report.state);
         if self.live.is_json() {
-            report::json_line(&rest::as_json(&report, now));
+            report::json_line(&if direct { call::as_json(&report, now) } else { rest::as_json(&report, now) });
         } else {
             match report.rest {
+                Rest::Completed if direct => call::show_result(&report.state, !self.live.told_result()),
                 Rest::Completed => self.live.answer(&report.state.answer()),
                 _ => report::end_line(),
             }
@@ -49,6 +52,7 @@ impl Driver {
         }
         match report.rest {
             Rest::ModelAway(error) => Err(error.into()),
+            _ if direct => Ok(call::code(&report)),
             rest => Ok(code(&rest)),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -27,6 +28,8 @@ pub struct Live {
     said: Mutex<String>,
     /// By call id: what runs right now, on a terminal.
     spinners: Mutex<HashMap<String, ProgressBar>>,
+    /// The result of some call was told.
+    told_result: AtomicBool,
 }
 
 impl Live {
@@ -37,6 +40,10 @@ impl Live {
 
     pub fn is_json(&self) -> bool {
         self.json
+    }
+
+    pub fn told_result(&self) -> bool {
+        self.told_result.load(Ordering::Relaxed)
     }
 
     /// Prints the answer, unless a person has just read it as it came.
@@ -136,6 +143,10 @@ impl Observer for Live {
         super::json_line(&line);
     }
 
+    fn waiting(&self, _chain: &ChainState, calls: usize) {
+        note(&waiting(calls));
+    }
+
     fn text(&self, chain: &ChainId, piece: &str) {
         if self.json {
             return super::json_line(&json!({"chain": chain, "kind": "text", "text": piece}));
@@ -147,17 +158,6 @@ impl Observer for Live {
     }
 }
 
-/// `done: …` or `failed (kind): …`, on one line.
-pub fn outcome(result: &ToolResult) -> String {
-    match result.as_failure() {
-        Some(failure) => format!("failed ({}): {}", escape::line(&failure.kind), escape::line(&failure.message)),
-        None => format!("done: {}", escape::line(&result.for_model())),
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
 fn tool_of(state: &ChainState, key: CallKey) -> String {
     state.calls.get(&key).map_or_else(|| "a call".to_owned(), |call| escape::line(&call.tool))
 }
@@ -181,3 +181,14 @@ fn waiting(calls: usize) -> String {
     format!("waiting for {calls} that may have had its effect; once more exits at once")
 }
 
+/// `done: …` or `failed (kind): …`, on one line.
+pub fn outcome(result: &ToolResult) -> String {
+    match result.as_failure() {
+        Some(failure) => format!("failed ({}): {}", escape::line(&failure.kind), escape::line(&failure.message)),
+        None => format!("done: {}", escape::line(&result.for_model())),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

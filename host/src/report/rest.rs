@@ -25,7 +25,20 @@ pub fn show(report: &Report, now: Timestamp) {
         Rest::Cancelled => note(&format!("{} {id} is cancelled{}", bold("chain"), stop_note(report))),
         Rest::Failed => note(&format!("{} {id} failed: {}", bold("chain"), escape::line(state.error.as_deref().unwrap_or("no reason is known")))),
         Rest::ModelAway(_) => note(&format!("{} {id} waits for its model; carry it on with\n  pausegate resume {id}", bold("chain"))),
-        Rest::Interrupted => note(&format!("{} {id} is interrupted; carry it on with\n  pausegate resume {id}", bold("chain"))),
+        Rest::Interrupted => note(&format!("{} {id} is interrupted{}", bold("chain"), interrupted(report))),
+    }
+}
+
+/// What it takes to carry an interrupted chain on.
+fn interrupted(report: &Report) -> String {
+    let (id, state) = (&report.state.id, &report.state);
+    if let Some(why) = &state.blocked {
+        return format!(" and blocked\n{}", blocked(id, why));
+    }
+    let open: Vec<_> = state.open_pauses().map(|open| open.id.0.as_str()).collect();
+    match open.is_empty() {
+        true => format!("; carry it on with\n  pausegate resume {id}"),
+        false => format!("; it waits for {}; carry it on with\n  pausegate resume {id}", open.join(", ")),
     }
 }
 

@@ -35,6 +35,11 @@ impl Attempts {
         self.running.len()
     }
 
+    /// Those that held an effectful grant.
+    pub fn effectful(&self) -> usize {
+        self.running.values().filter(|running| running.effectful).count()
+    }
+
     pub fn is_running(&self, key: CallKey) -> bool {
         self.running.contains_key(&key)
     }
@@ -93,9 +98,9 @@ impl Attempts {
         (key, outcome)
     }
 
-    /// Interrupts attempts; `harmless_only` spares those that held an effectful grant.
-    pub fn cancel(&self, harmless_only: bool) {
-        for running in self.running.values().filter(|running| !(harmless_only && running.effectful)) {
+    /// Interrupts attempts that held no effectful grant; the others end by themselves, within their limits.
+    pub fn cancel_harmless(&self) {
+        for running in self.running.values().filter(|running| !running.effectful) {
             running.cancel.cancel();
         }
     }

@@ -157,7 +157,7 @@ impl Driver {
     /// `cancel` interrupts what can have had no effect; the rest finishes within its limits.
     fn heed_stop(&self, state: &ChainState) {
         if state.stop.as_ref().is_some_and(|stop| stop.end == StopEnd::Cancelled) {
-            self.attempts.cancel(true);
+            self.attempts.cancel_harmless();
         }
     }
 
@@ -214,20 +214,22 @@ impl Driver {
         Ok(reply)
     }
 
-    /// Stops what runs: harmless calls are ready again, the others keep an unknown outcome.
+    /// Stops in order: harmless calls are interrupted and ready again, calls that may have had their effect end first.
     async fn interrupted(&mut self, chain: &mut OpenChain) -> Result<Rest, HostError> {
-        self.attempts.cancel(false);
-        let all = async {
-            let mut ended = Vec::new();
-            while self.attempts.len() > 0 {
-                ended.extend(self.attempts.ended().await);
-            }
-            ended
-        };
-        let ended = tokio::time::timeout(LET_GO, all).await.unwrap_or_default();
-        let (cancelled, finished): (Vec<_>, Vec<_>) = ended.into_iter().partition(|(_, outcome)| was_cancelled(outcome));
-        drop(cancelled);
-        chain.record(|state, rules| settled(state, rules, &finished)).await?;
+        self.attempts.cancel_harmless();
+        if self.attempts.effectful() > 0 {
+            chain.host.observer.waiting(&chain.state, self.attempts.effectful());
+        }
+        while self.attempts.len() > 0 {
+            let ended = match self.attempts.effectful() {
+                0 => tokio::time::timeout(LET_GO, self.attempts.ended()).await,
+                _ => Ok(self.attempts.ended().await),
+            };
+            let Ok(ended) = ended else { break };
+            // Each is stored as it ends: a second signal loses only what still runs.
+            let finished: Vec<_> = ended.into_iter().filter(|(_, outcome)| !was_cancelled(outcome)).collect();
+            chain.record(|state, rules| settled(state, rules, &finished)).await?;
+        }
         chain.record(|state, _| recheck::recover(state)).await?;
         let nothing = |_: CallKey| false;
         let around = Around { loaded: &self.loaded, failures: &self.failures, running: &nothing };

@@ -26,7 +26,7 @@ impl Cancel {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let setup = Setup::read(flags)?;
         let state = runtime::full(async {
-            let host = setup.host_to_decide()?;
+            let host = setup.host_to_end()?;
             let chain = host.journal.find_chain(&self.chain).await?;
             Ok(host.cancel(&chain, &identity::os_user(), self.note.clone()).await?)
         })?;

@@ -8,10 +8,12 @@ use super::setup::{Flags, Setup, argument_text};
 use super::{exit, identity, runtime};
 use crate::capability::Then;
 use crate::digest::Digest;
-use crate::pause::{Decision, PauseId};
+use crate::journal::Journal;
+use crate::pause::{Ask, Decision, PauseId};
 use crate::report;
 use crate::report::escape;
 use crate::runner;
+use crate::state::ChainState;
 
 /// Approve a call: exactly what its pause shows, once
 #[derive(Args)]
@@ -105,12 +107,40 @@ impl Edit {
 
 impl Respond {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
-        let value = match (&self.value, self.text.as_ref().or(self.choice.as_ref())) {
-            (Some(json), _) => read_json("--value", json)?,
-            (None, Some(text)) => Value::String(text.clone()),
-            (None, None) => unreachable!("clap wants one of the group"),
+        let (form, value) = match (&self.value, &self.text, &self.choice) {
+            (Some(json), ..) => (Form::Value, read_json("--value", json)?),
+            (_, Some(text), _) => (Form::Text, Value::String(text.clone())),
+            (.., Some(choice)) => (Form::Choice, Value::String(choice.clone())),
+            (None, None, None) => unreachable!("clap wants one of the group"),
         };
-        self.common.decide(flags, Decision::Respond { value, note: self.common.note.clone(), digest: self.common.digest.clone() })
+        let decision = Decision::Respond { value, note: self.common.note.clone(), digest: self.common.digest.clone() };
+        self.common.decide_as(flags, decision, form)
+    }
+}
+
+/// How an answer was given: what stands behind `--choice` must not become a result that nobody chose from.
+#[derive(Clone, Copy)]
+enum Form {
+    Value,
+    Text,
+    Choice,
+}
+
+impl Form {
+    async fn check(self, journal: &dyn Journal, pause: &str) -> Result<(), Failure> {
+        let (chain, id) = journal.find_pause(pause).await?;
+        let state = ChainState::fold(chain.clone(), &journal.events(&chain, 0).await?);
+        let Some(pause) = state.pause(&id).filter(|pause| pause.is_open()) else { return Ok(()) };
+        let (flag, fits) = match (self, &pause.ask) {
+            (Self::Value, _) => return Ok(()),
+            (Self::Text, ask) => ("--text", matches!(ask, Ask::Text | Ask::Approval)),
+            (Self::Choice, ask) => ("--choice", matches!(ask, Ask::Choice { .. })),
+        };
+        if fits {
+            return Ok(());
+        }
+        let failure = Failure::data(format!("{id} {}; `{flag}` does not answer that", report::pause::asks(&pause.ask)));
+        Err(report::pause::commands(pause).into_iter().fold(failure, |failure, command| failure.hint(format!("`{command}`"))))
     }
 }
 
@@ -122,9 +152,16 @@ fn read_json(flag: &str, text: &str) -> Result<Value, Failure> {
 
 impl Common {
     fn decide(&self, flags: &Flags, decision: Decision) -> Result<u8, Failure> {
+        self.decide_as(flags, decision, Form::Value)
+    }
+
+    fn decide_as(&self, flags: &Flags, decision: Decision, fits: Form) -> Result<u8, Failure> {
         let setup = Setup::read(flags)?;
         let decided = runtime::small(async {
-            let host = setup.host_to_decide()?;
+            let host = if matches!(decision, Decision::Deny { .. }) { setup.host_to_end()? } else { setup.host_to_decide()? };
+            if let Decision::Respond { .. } = decision {
+                fits.check(&*host.journal, &self.pause).await?;
+            }
             Ok(host.decide(&PauseId(self.pause.clone()), &identity::os_user(), &decision).await)
         })?;
         match decided {

@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::{exit, identity};
-use crate::capability::Grants;
 use crate::capability::keyvalue::KeyValues;
+use crate::capability::{Grants, Verdict};
 use crate::chain;
 use crate::clock::Clock;
 use crate::config::{self, Settings, Surroundings};
@@ -136,6 +136,16 @@ impl Setup {
     /// For commands that decide: no plugin is loaded, no model can be asked.
     pub fn host_to_decide(&self) -> Result<Host, Failure> {
         Ok(Host { grants: Arc::new(self.grants()?), ..self.bare()? })
+    }
+
+    /// For commands that only take away, `deny` and `cancel`: a grants file that cannot be followed does not stop them.
+    pub fn host_to_end(&self) -> Result<Host, Failure> {
+        let grants = self.grants().unwrap_or_else(|failure| {
+            report::error(&failure.message, &failure.causes, &failure.hints);
+            report::note("nothing is granted until that is mended; this goes on without any grant");
+            Grants { default_verdict: Verdict::Deny, ..Grants::default() }
+        });
+        Ok(Host { grants: Arc::new(grants), ..self.bare()? })
     }
 
     /// Opens models by name, with keys and addresses from the environment; recorded into a file where one is given.

@@ -24,6 +24,7 @@ mod inspect;
 mod interrupt;
 mod pending;
 mod plugins;
+mod reach;
 mod rest;
 mod resume;
 mod run;

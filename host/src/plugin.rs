@@ -44,7 +44,7 @@ mod trap;
 pub use catalog::Want;
 pub use host::{PluginConfig, PluginsError, WasmPlugins};
 pub use load::{LoadProgress, LoadStage, OnProgress};
-pub use net::{Resolve, SystemResolver};
+pub use net::{Resolve, SystemResolver, is_private};
 
 /// What the runner needs of plugins; tests have a twin of it.
 pub trait Plugins: Send + Sync {

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::reach::out_of_reach;
 use super::setup::{Flags, Setup};
 use super::{exit, identity, runtime};
 use crate::model;
@@ -36,7 +37,8 @@ enum State {
     Fine,
     /// Nothing is wrong, and something is worth knowing.
     Note,
-    Wrong,
+    /// With the exit code that other commands would end with over it.
+    Wrong(u8),
 }
 
 impl State {
@@ -44,13 +46,13 @@ impl State {
         match self {
             Self::Fine => "ok",
             Self::Note => "note",
-            Self::Wrong => "wrong",
+            Self::Wrong(_) => "wrong",
         }
     }
 }
 
 impl Doctor {
-    /// 78 where configuration or grants are wrong, 1 where something else is.
+    /// 78 where settings, grants, journal, cache or a plugin are wrong, else what the model's trouble ends `run` with.
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let setup = Setup::read_with_model(flags, self.model.as_deref())?;
         let places = &setup.settings.places;
@@ -66,7 +68,7 @@ impl Doctor {
                 Ok(grants) => {
                     fine("grants", format!("`{}`: {} plugins, {} rules", places.grants.display(), grants.plugins.len(), grants.rules.len()))
                 }
-                Err(failure) => wrong("grants", in_words(failure)),
+                Err(failure) => failed("grants", failure),
             },
             cache(&places.cache),
         ];
@@ -81,14 +83,8 @@ impl Doctor {
             let row = |check: &Check| vec![check.state.as_str().to_owned(), check.name.to_owned(), escape::line(&check.text)];
             table::print(&["", "CHECK", ""], checks.iter().map(row).collect());
         }
-        let failed = checks.iter().any(|check| check.state == State::Wrong);
-        Ok(if broken_grants {
-            exit::CONFIG
-        } else if failed {
-            exit::FAILED
-        } else {
-            exit::COMPLETED
-        })
+        let codes = checks.iter().filter_map(|check| if let State::Wrong(code) = check.state { Some(code) } else { None });
+        Ok(codes.max().unwrap_or(exit::COMPLETED))
     }
 }
 
@@ -96,7 +92,7 @@ fn journal(setup: &Setup) -> Check {
     let path = setup.settings.places.journal.display().to_string();
     let chains = setup.journal_to_read().and_then(|journal| runtime::small(async { Ok(journal.chains(u32::MAX).await?.len()) }));
     match chains {
-        Err(failure) => wrong("journal", in_words(failure)),
+        Err(failure) => failed("journal", failure),
         Ok(_) if !setup.settings.places.journal.exists() => note("journal", format!("`{path}` is made by the first chain")),
         Ok(chains) => fine("journal", format!("`{path}`: {chains} chains")),
     }
@@ -106,7 +102,7 @@ fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {
     let dir = setup.settings.places.plugins.display();
     let plugins = match runtime::full(setup.wasm_plugins()) {
         Ok(plugins) => plugins,
-        Err(failure) => return Ok(vec![wrong("plugins", in_words(failure))]),
+        Err(failure) => return Ok(vec![failed("plugins", failure)]),
     };
     let (grants, catalog, loaded) = (setup.grants()?, plugins.catalog(), plugins.loaded());
     if loaded.is_empty() && plugins.failures().is_empty() {
@@ -120,6 +116,9 @@ fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {
             Some(_) => wrong("plugin", format!("`{name}` has other bytes than the grants file pins; look at it, then `pausegate trust {name}`")),
             None => note("plugin", format!("`{name}`: {tools} tools; holds nothing until `pausegate trust {name}` and grants")),
         });
+    }
+    for (name, section) in &grants.plugins {
+        checks.extend(out_of_reach(section).into_iter().map(|(line, why)| note("grants", format!("{}, `{name}`: {why}", grants.place(line)))));
     }
     checks.extend(plugins.failures().into_iter().map(|failure| wrong("plugin", format!("`{}`: {}", failure.name, failure.reason))));
     Ok(checks)
@@ -140,12 +139,13 @@ fn model(setup: &Setup) -> Check {
     };
     match model::open(name, &|variable| std::env::var(variable).ok()) {
         Ok(_) => fine("model", format!("`{name}`, its key is there; it was not asked anything")),
-        Err(error) => wrong("model", in_words(error.into())),
+        Err(error) => failed("model", error.into()),
     }
 }
 
-fn in_words(failure: Failure) -> String {
-    std::iter::once(failure.message).chain(failure.causes).collect::<Vec<_>>().join(": ")
+fn failed(name: &'static str, failure: Failure) -> Check {
+    let text = std::iter::once(failure.message).chain(failure.causes).collect::<Vec<_>>().join(": ");
+    Check { name, state: State::Wrong(failure.code), text }
 }
 
 fn fine(name: &'static str, text: String) -> Check {
@@ -157,5 +157,5 @@ fn note(name: &'static str, text: String) -> Check {
 }
 
 fn wrong(name: &'static str, text: String) -> Check {
-    Check { name, state: State::Wrong, text }
+    Check { name, state: State::Wrong(exit::CONFIG), text }
 }

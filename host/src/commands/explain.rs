@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::reach::out_of_reach;
 use super::setup::{Flags, Setup, argument_text};
 use super::{exit, runtime};
 use crate::call::schema::Schema;
@@ -35,7 +36,7 @@ impl Explain {
         let tool = plugins.catalog().into_iter().find(|tool| tool.name == self.tool);
         let tool =
             tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
-        let explained = grants.explain(CallFacts {
+        let mut explained = grants.explain(CallFacts {
             plugin: &tool.plugin,
             plugin_digest: &tool.plugin_digest,
             tool: &tool.name,
@@ -43,6 +44,10 @@ impl Explain {
             arguments: &arguments,
             today: jiff::tz::Offset::UTC.to_datetime(setup.clock.now()).date(),
         });
+        for (number, why) in grants.plugins.get(&tool.plugin).map(out_of_reach).unwrap_or_default() {
+            let place = format!("{}: ", grants.place(number));
+            explained.lines.iter_mut().filter(|line| line.starts_with(&place)).for_each(|line| *line += &format!("; but {why}"));
+        }
         let misfit = text.and_then(|_| Schema::of_object(&tool.input_schema).ok()).and_then(|schema| schema.check(&arguments).err());
         if self.json {
             let judgement = &explained.judgement;

@@ -136,6 +136,10 @@ fn read_path(section: &Section<'_>, folder: &Path, access: Access, mount: &str, 
     if text.is_empty() || text.contains('\0') {
         return Err(item.error(format!("`{}` is no path", item.name())));
     }
+    if text.starts_with('~') {
+        let hint = "write the whole path, such as `/home/me/build`; a folder that is really named so is `./~`";
+        return Err(item.error(format!("`{}`: `~` is not expanded", item.name())).with_hint(hint));
+    }
     resolve(&folder.join(text)).map_err(|error| item.error(format!("`{}`: {text} cannot be resolved: {error}", item.name())))
 }
 

@@ -15,7 +15,7 @@ use crate::report::{age, escape, table};
 #[command(after_help = "Examples:\n  pausegate chains\n  pausegate chains --limit 5 --json")]
 pub struct Chains {
     /// List at most this many
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print an array of objects
     #[arg(long)]

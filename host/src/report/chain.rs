@@ -8,6 +8,7 @@ use super::{bold, data, escape, pause, rest};
 use crate::chain::ChainStatus;
 use crate::chain::message::{Message, Part};
 use crate::digest::canonical;
+use crate::event::StopEnd;
 use crate::state::{Call, ChainState};
 
 pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
@@ -33,6 +34,10 @@ pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
         turn.added.iter().for_each(message);
     }
     ending(state, now);
+}
+
+fn noted(note: Option<&str>) -> String {
+    note.map(|note| format!(": {}", escape::line(note))).unwrap_or_default()
 }
 
 fn message(message: &Message) {
@@ -68,14 +73,25 @@ fn call(call: &Call) {
 }
 
 fn ending(state: &ChainState, now: Timestamp) {
-    let mut decided: Vec<_> = state.pauses.iter().filter_map(|pause| Some((pause, pause.decided.as_ref()?))).collect();
-    decided.sort_by_key(|(_, by)| by.at);
-    for (pause, by) in decided {
+    let mut closed: Vec<_> = state.pauses.iter().filter(|pause| !pause.is_open()).collect();
+    closed.sort_by_key(|pause| pause.decided.as_ref().map_or(pause.opened_at, |by| by.at));
+    for pause in closed {
         for vote in &pause.votes {
             data(&format!("{} vote: {} by {} at {}", pause.id, vote.decision.name(), vote.by, vote.at));
         }
-        let note = by.decision.note().map(|note| format!(": {}", escape::line(note))).unwrap_or_default();
-        data(&format!("{} {} by {} at {}{note}", pause.id, pause.status.as_str(), by.by, by.at));
+        let status = pause.status.as_str();
+        match &pause.decided {
+            Some(by) => data(&format!("{} {status} by {} at {}{}", pause.id, by.by, by.at, noted(by.decision.note()))),
+            None => data(&format!("{} {status}: {}", pause.id, escape::line(&pause.tool))),
+        }
+    }
+    if let Some(stop) = &state.stop {
+        let end = match stop.end {
+            StopEnd::Rejected => "rejected",
+            StopEnd::Cancelled => "cancelled",
+        };
+        data(&format!("{end} by {}{}", stop.by, noted(stop.note.as_deref())));
+
     }
     for open in state.open_pauses() {
         data(&pause::full(open, &state.id, now));

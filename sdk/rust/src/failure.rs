@@ -131,7 +131,7 @@ impl std::error::Error for Failure {}
 /// whole chain's.
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
-        let message = format!("{error:#}");
+        let message = without_numbers(&format!("{error:#}"));
         // `downcast_ref` on the whole also finds a failure attached as context, the chain finds one further down.
         if let Some(inner) = error.downcast_ref::<Self>().or_else(|| error.chain().find_map(|cause| cause.downcast_ref())) {
             return Self { message, ..inner.clone() };
@@ -139,6 +139,25 @@ impl From<anyhow::Error> for Failure {
         let io = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
         Self::new(io.map_or(Kind::Failed, Kind::of_io), message)
     }
+}
+
+/// ` (os error 44)` counts errors of WASI, which mean other things on every other system; the words before it stay.
+fn without_numbers(message: &str) -> String {
+    const MARK: &str = " (os error ";
+    let mut kept = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once(MARK) {
+        kept.push_str(before);
+        let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
+        rest = match after[digits..].strip_prefix(')') {
+            Some(after) if digits > 0 => after,
+            _ => {
+                kept.push_str(MARK);
+                after
+            }
+        };
+    }
+    kept + rest
 }
 
 impl From<Failure> for types::Failure {

@@ -10,7 +10,8 @@ use wasmtime_wasi::{FsPerms, OpenMode, filesystem};
 use super::act::Act;
 use super::node::{Node, OpenFile};
 use super::walk::{Folder, Last};
-use super::{Code, Lines, Need, code, walk};
+use super::{Code, Lines, code, walk};
+use crate::capability::Refusal;
 use crate::capability::frozen::FsOperation;
 use crate::plugin::ledger::Ending;
 
@@ -97,8 +98,11 @@ impl Lines {
                 self.file(opened, ask, changeable, entry.path)
             }
             FileType::RegularFile => Err(self.hold_back(&read, &entry.path, entry.followed)),
-            // A pipe, a socket or a device.
-            _ => Err(self.refuse(Need::Read, &entry.path)),
+            _ => {
+                let allow_with = "# nothing allows a pipe, a socket or a device; only files and folders are opened".to_owned();
+                self.ledger.refuse(Refusal { attempted: format!("fs {} {}", act.need().access(), entry.path), allow_with });
+                Err(Code::Access)
+            }
         }
     }
 

@@ -5,6 +5,7 @@ mod decisions;
 mod environment;
 mod errors;
 mod main_job;
+mod named_files;
 mod output;
 mod policy;
 mod questions;

@@ -87,7 +87,7 @@ fn a_model_that_does_not_open_costs_no_chain() {
     assert_snapshot!(env.pausegate(&["run", "hello", "--model", "script:missing.json"]), @r"
     $ pausegate run hello --model script:missing.json
     --- stderr
-    error: script `[TMP]/work/missing.json`: No such file or directory (os error 2)
+    error: script `[TMP]/work/missing.json` cannot be read: No such file or directory (os error 2)
     --- exit 69
     ");
     assert_snapshot!(env.pausegate(&["run", "hello", "--model", "claude-sonnet-4-5"]), @r"
@@ -166,7 +166,7 @@ fn a_refusal_prints_the_line_that_would_allow_it() {
     assert_snapshot!(env.pausegate(&["call", "files__list", r#"{"path": "/etc"}"#]), @r#"
     $ pausegate call files__list '{"path": "/etc"}'
     --- stderr
-    files__list failed (denied): list `/etc`: Permission denied (os error 2)
+    files__list failed (denied): list `/etc`: Permission denied
       refused: fs read /etc
       allowed by
         [[plugins.files.fs]]

@@ -91,19 +91,19 @@ impl From<ModelError> for Failure {
         let code = match &error {
             ModelError::NotChosen | ModelError::Unknown(_) => exit::USAGE,
             ModelError::BadSetting { .. } => exit::CONFIG,
+            ModelError::Script { .. } => exit::DATA,
             _ => exit::UNAVAILABLE,
         };
         let failure = Self::of(code, &error);
         match &error {
             ModelError::MissingKey { variable, .. } => failure.hint(format!("set it with `export {variable}=…`")),
+            ModelError::Record { .. } => failure.hint("leave `--record` out to go on without it"),
             _ => failure,
-            ModelError::Script { .. } => exit::DATA,
         }
     }
 }
 
 impl From<ConfigError> for Failure {
-            ModelError::Record { .. } => failure.hint("leave `--record` out to go on without it"),
     fn from(error: ConfigError) -> Self {
         let failure = Self::of(exit::CONFIG, &error);
         match error.hint() {

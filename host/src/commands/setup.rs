@@ -160,16 +160,6 @@ impl Setup {
         })
     }
 
-    fn bare(&self) -> Result<Host, Failure> {
-        Ok(Host {
-            journal: self.journal()?,
-            plugins: Arc::new(Nothing),
-            grants: Arc::default(),
-            models: self.models(None),
-            clock: self.clock.clone(),
-            schemas: Arc::default(),
-            observer: Arc::new(Silent),
-        })
     /// The files that a chain will need, before anything runs for it: a script to play, a file to record into.
     pub fn check_files(&self, model: Option<&str>, record: Option<&Path>, calls_before: u32) -> Result<(), Failure> {
         let Some(model) = model else { return Ok(()) };
@@ -180,6 +170,16 @@ impl Setup {
         model::record::check(record, model, calls_before).map_err(|error| Failure { code: exit::USAGE, ..error.into() })
     }
 
+    fn bare(&self) -> Result<Host, Failure> {
+        Ok(Host {
+            journal: self.journal()?,
+            plugins: Arc::new(Nothing),
+            grants: Arc::default(),
+            models: self.models(None),
+            clock: self.clock.clone(),
+            schemas: Arc::default(),
+            observer: Arc::new(Silent),
+        })
     }
 
     pub fn chain_settings(&self) -> chain::Settings {

@@ -28,7 +28,7 @@ fn ask_all(state: &ChainState, grants: &Grants) {
     }
     let calls: Vec<CallKey> = state.calls.keys().copied().chain([CallKey { turn: 99, ordinal: 99 }]).collect();
     admit::admit(state, &rules, &calls);
-    start::start(state, &rules, &calls);
+    start::start(state, &rules, &calls, &mut Default::default());
     recheck::recover(state);
     recheck::recheck(state, &rules);
     stop::stop(state, &by, StopEnd::Cancelled, None, None);

@@ -179,9 +179,14 @@ pub struct Rule {
     pub line: usize,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Except {
+    /// Of a rule for many tools: this one alone, by its whole name.
+    pub tool: Option<String>,
+    /// All must match; empty where `exact` says it all.
     pub args: Vec<(Vec<String>, ArgumentPattern)>,
+    /// The whole arguments, no more and no others, as `trust --always` writes them.
+    pub exact: Option<serde_json::Value>,
     /// Last day it holds, `YYYY-MM-DD`.
     pub until: Option<String>,
 }

@@ -183,7 +183,7 @@ fn explain_says_which_line_decides() {
     let env = TestEnvironment::new();
     assert_snapshot!(env.pausegate(&["explain", "files__delete", r#"{"path": "/build/a.tmp"}"#]), @r#"
     $ pausegate explain files__delete '{"path": "/build/a.tmp"}'
-    files__delete allowed
+    files__delete (once) allowed
       because
         grants.toml: no rule matches, and the default is tools = "allow"
       holds without asking
@@ -196,9 +196,9 @@ fn explain_says_which_line_decides() {
     --- exit 0
     "#);
     env.grants("[[rules]]\ntool = \"files__*\"\neffect = \"deny\"\n");
-    assert_snapshot!(env.pausegate(&["explain", "files__delete"]), @r"
+    assert_snapshot!(env.pausegate(&["explain", "files__delete"]), @r#"
     $ pausegate explain files__delete
-    files__delete denied
+    files__delete (once) denied
       because
         grants.toml:2: deny files__*
       holds without asking
@@ -207,6 +207,10 @@ fn explain_says_which_line_decides() {
         nothing beyond running the call
       lines of the plugin's section
         grants.toml: no section `[plugins.files]`, so it holds nothing
+      rules for the tool
+        grants.toml:2: deny files__*: denies
+      needed to run without asking
+        grants.toml:2: take the rule out, or give it `except = [{ tool = "files__delete", exact = "{}" }]`
     --- exit 77
-    ");
+    "#);
 }

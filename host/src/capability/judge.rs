@@ -11,6 +11,7 @@ use crate::digest::Digest;
 
 mod lines;
 mod rules;
+mod told;
 
 use lines::{Line, Standing};
 
@@ -76,6 +77,10 @@ pub struct Explanation {
     pub judgement: Judgement,
     /// `grants.toml:13: in force: fs read everything below /build`
     pub lines: Vec<String>,
+    /// What each rule for the tool says: `grants.toml:31: deny files__*: does not match these arguments`
+    pub rules: Vec<String>,
+    /// What would let the call run without asking; empty where it does.
+    pub needed: Vec<String>,
 }
 
 impl Grants {
@@ -107,7 +112,8 @@ impl Grants {
             Some(section) => vec![self.for_other_bytes(section, &call)],
             None => vec![format!("{}: no section `[plugins.{}]`, so it holds nothing", self.file_name(), call.plugin)],
         };
-        Explanation { judgement: self.judge(call), lines }
+        let judgement = self.judge(call);
+        Explanation { lines, rules: told::rules(self, &call), needed: told::needed(self, &call, &judgement), judgement }
     }
 
     /// With the operator's word on its effects, where the section holds for these bytes.

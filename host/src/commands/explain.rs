@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::reach::out_of_reach;
 use super::setup::{Flags, Setup, argument_text};
 use super::{exit, runtime};
+use crate::call::ToolSpec;
 use crate::call::schema::Schema;
 use crate::capability::Verdict;
 use crate::capability::judge::{CallFacts, Explanation};
@@ -42,7 +43,7 @@ impl Explain {
             tool: &tool.name,
             effects: tool.effects,
             arguments: &arguments,
-            today: jiff::tz::Offset::UTC.to_datetime(setup.clock.now()).date(),
+            today: setup.today(),
         });
         for (number, why) in grants.plugins.get(&tool.plugin).map(out_of_reach).unwrap_or_default() {
             let place = format!("{}: ", grants.place(number));
@@ -54,10 +55,10 @@ impl Explain {
             report::json(&json!({
                 "name": tool.name, "verdict": judgement.verdict, "because": judgement.because, "effects": judgement.effects,
                 "held": judgement.held, "opens": judgement.opens, "shut": judgement.shut, "requirements": judgement.requirements,
-                "lines": explained.lines, "misfit": misfit, "grants": grants.file,
+                "lines": explained.lines, "rules": explained.rules, "needed": explained.needed, "misfit": misfit, "grants": grants.file,
             }));
         } else {
-            show(&tool.name, &explained);
+            show(&tool, &explained);
             if let Some(misfit) = misfit {
                 report::note(&format!("these arguments do not fit the tool: {}", escape::line(&misfit)));
             }
@@ -66,14 +67,14 @@ impl Explain {
     }
 }
 
-fn show(tool: &str, explained: &Explanation) {
+fn show(tool: &ToolSpec, explained: &Explanation) {
     let judgement = &explained.judgement;
     let verdict = match judgement.verdict {
         Verdict::Allow => "allowed",
         Verdict::Ask => "asks a person first",
         Verdict::Deny => "denied",
     };
-    report::data(&format!("{} {verdict}", escape::line(tool)));
+    report::data(&format!("{} ({}) {verdict}", escape::line(&tool.name), tool.effects));
     list("because", &judgement.because, "no rule matches; `defaults.tools` decides");
     let held = &judgement.held;
     let mut lines: Vec<_> = held.fs.iter().map(ToString::to_string).chain(held.http.iter().map(ToString::to_string)).collect();
@@ -85,6 +86,11 @@ fn show(tool: &str, explained: &Explanation) {
     list("an approval opens", &opens, "nothing beyond running the call");
     list("stays shut", &judgement.shut, "");
     list("lines of the plugin's section", &explained.lines, "");
+    list("rules for the tool", &explained.rules, "");
+    if judgement.verdict == Verdict::Ask {
+        list("who may approve", &[report::pause::approvers(&judgement.requirements)], "");
+    }
+    list("needed to run without asking", &explained.needed, "");
 }
 
 /// `nothing` stands in an empty list's place; a list without one is left out.

@@ -11,6 +11,7 @@ use super::age::{age, seconds};
 use super::{bold, escape};
 use crate::capability::FrozenUse;
 use crate::capability::frozen::HttpUse;
+use crate::capability::judge::Requirements;
 use crate::chain::ChainId;
 use crate::digest::canonical;
 use crate::pause::{Ask, Decision, Pause, PauseKind};
@@ -45,7 +46,7 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
         text += &section("changed since it was last asked", &escape::block(difference), "    ");
     }
     let mut field = |name: &str, value: &str| writeln!(text, "  {name:<10} {value}").expect("strings take all");
-    field("approvers", &approvers(pause));
+    field("approvers", &approvers(&pause.requirements));
     if pause.requirements.quorum.get() > 1 {
         field("votes", &votes(pause));
     }
@@ -155,8 +156,8 @@ fn openings(pause: &Pause) -> String {
     lines("approving opens, for this call alone", &pause.opens.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
-fn approvers(pause: &Pause) -> String {
-    escape::line(&pause.requirements.in_words())
+pub fn approvers(requirements: &Requirements) -> String {
+    escape::line(&requirements.in_words())
 }
 
 /// `1 of 2 people: approve by os:alice@host`
@@ -171,6 +172,7 @@ fn voted(decision: &Decision) -> String {
         Decision::Respond { value, .. } => format!("respond {}", escape::line(&canonical(value))),
         other => other.name().to_owned(),
     }
+
 }
 
 fn lines(title: &str, lines: &[String]) -> String {

@@ -1,5 +1,8 @@
 //! The rules: deny beats ask beats allow; an except skips its own rule; no match leaves the default.
 
+use std::fmt;
+
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::{CallFacts, Judgement, Requirements};
@@ -34,26 +37,25 @@ pub(super) fn judge(grants: &Grants, call: &CallFacts<'_>) -> Judgement {
 /// What one rule for the tool says of these arguments, if anything.
 fn says(grants: &Grants, rule: &Rule, call: &CallFacts<'_>) -> Option<(Verdict, String)> {
     let side = if rule.effect == Verdict::Allow { Side::Opens } else { Side::Guards };
-    if !all_match(&rule.args, call, side) {
+    if !rule.fits(call.arguments, side) {
         return None;
     }
     let because = format!("{}: {} {}{}", grants.place(rule.line), word(rule.effect), rule.tool, arguments(&rule.args));
-    let Some(except) = rule.except.iter().find(|except| in_force(except, call) && all_match(&except.args, call, Side::Opens)) else {
+    let Some(except) = rule.except.iter().find(|except| except.in_force(call.today) && except.covers(call.tool, call.arguments)) else {
         return Some((rule.effect, because));
     };
-    let until = except.until.as_ref().map_or(String::new(), |until| format!(" until {until}"));
     // Skipping a gate lets the call run; skipping a denial leaves it to the other rules and the default.
-    (rule.effect == Verdict::Ask).then(|| (Verdict::Allow, format!("{because}, skipped by except{}{until}", arguments(&except.args))))
+    (rule.effect == Verdict::Ask).then(|| (Verdict::Allow, format!("{because}, skipped by {except}")))
 }
 
 /// An `except` of a matching `ask` rule that has a date and names every argument of the call with its exact value.
 fn approves_beforehand(rule: &Rule, call: &CallFacts<'_>) -> bool {
     let named = |except: &Except| {
         let exact = except.args.iter().all(|(_, pattern)| pattern.is_exact());
-        exact && leaves(call.arguments, &mut Vec::new(), &mut |path| except.args.iter().any(|(named, _)| named == path))
+        except.exact.is_some() || exact && leaves(call.arguments, &mut Vec::new(), &mut |path| except.args.iter().any(|(named, _)| named == path))
     };
-    let stands = |except: &&Except| except.until.is_some() && in_force(except, call) && all_match(&except.args, call, Side::Opens);
-    rule.effect == Verdict::Ask && all_match(&rule.args, call, Side::Guards) && rule.except.iter().filter(stands).any(named)
+    let stands = |except: &&Except| except.until.is_some() && except.in_force(call.today) && except.covers(call.tool, call.arguments);
+    rule.effect == Verdict::Ask && rule.fits(call.arguments, Side::Guards) && rule.except.iter().filter(stands).any(named)
 }
 
 /// Whether `holds` of the path of every value that is no object.
@@ -67,29 +69,53 @@ fn leaves(value: &Value, path: &mut Vec<String>, holds: &mut impl FnMut(&[String
     })
 }
 
-fn all_match(patterns: &[(Vec<String>, ArgumentPattern)], call: &CallFacts<'_>, side: Side) -> bool {
-    patterns.iter().all(|(path, pattern)| pattern.matches(lookup(call.arguments, path), side))
+impl Rule {
+    /// Whether it is about these arguments; `side` says which way a doubt falls.
+    pub fn fits(&self, arguments: &Value, side: Side) -> bool {
+        all_match(&self.args, arguments, side)
+    }
 }
 
-/// Through its last day, dates being `YYYY-MM-DD`.
-fn in_force(except: &Except, call: &CallFacts<'_>) -> bool {
-    except.until.as_deref().is_none_or(|until| until >= call.today.to_string().as_str())
+impl Except {
+    pub fn covers(&self, tool: &str, arguments: &Value) -> bool {
+        self.tool.as_ref().is_none_or(|named| named == tool)
+            && self.exact.as_ref().is_none_or(|exact| canonical(exact) == canonical(arguments))
+            && all_match(&self.args, arguments, Side::Opens)
+    }
+
+    /// Through its last day, dates being `YYYY-MM-DD`.
+    pub fn in_force(&self, today: Date) -> bool {
+        self.until.as_deref().is_none_or(|until| until >= today.to_string().as_str())
+    }
+}
+
+fn all_match(patterns: &[(Vec<String>, ArgumentPattern)], arguments: &Value, side: Side) -> bool {
+    patterns.iter().all(|(path, pattern)| pattern.matches(lookup(arguments, path), side))
+}
+
+/// `except args.path = "/a" until 2026-12-31`
+impl fmt::Display for Except {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tool = self.tool.as_ref().map_or(String::new(), |tool| format!(" {tool}"));
+        let exact = self.exact.as_ref().map_or(String::new(), |exact| format!(" exactly {}", canonical(exact)));
+        let until = self.until.as_ref().map_or(String::new(), |until| format!(" until {until}"));
+        write!(f, "except{tool}{}{exact}{until}", arguments(&self.args))
+    }
 }
 
 /// Of every rule that may be about this call, also where an except skipped it: they hold for all its pauses.
 fn requirements(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> Requirements {
-    Requirements::of(for_tool.iter().copied().filter(|rule| all_match(&rule.args, call, Side::Guards)), &grants.people)
+    Requirements::of(for_tool.iter().copied().filter(|rule| rule.fits(call.arguments, Side::Guards)), &grants.people)
 }
 
 /// In an order of its own and without what has run out, so that the digest changes when the meaning does.
 fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> String {
-    let except = |except: &Except| json!({"args": except.args, "until": except.until});
     let mut rules: Vec<String> = for_tool
         .iter()
         .map(|rule| {
             let mut value = json!({
                 "tool": rule.tool, "args": rule.args, "effect": rule.effect, "approvers": rule.approvers, "on_deny": rule.on_deny,
-                "except": rule.except.iter().filter(|except| in_force(except, call)).map(except).collect::<Vec<_>>(),
+                "except": rule.except.iter().filter(|except| except.in_force(call.today)).map(digested_except).collect::<Vec<_>>(),
             });
             // Left out where they ask for nothing: digests of calls under older rules stay what they were.
             if rule.quorum.get() > 1 {
@@ -99,6 +125,7 @@ fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> String
                 value["exclude_requester"] = json!(true);
             }
             canonical_value(&value)
+
         })
         .collect();
     rules.sort();
@@ -109,12 +136,24 @@ fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> String
     digested.written("rules", &format!("[{}]", rules.join(","))).canonical()
 }
 
-fn arguments(patterns: &[(Vec<String>, ArgumentPattern)]) -> String {
+/// What was not known to an older program stands only where it is set, so that its digests stay what they were.
+fn digested_except(except: &Except) -> Value {
+    let mut digested = json!({"args": except.args, "until": except.until});
+    if let Some(tool) = &except.tool {
+        digested["tool"] = json!(tool);
+    }
+    if let Some(exact) = &except.exact {
+        digested["exact"] = exact.clone();
+    }
+    digested
+}
+
+pub(super) fn arguments(patterns: &[(Vec<String>, ArgumentPattern)]) -> String {
     let each: Vec<String> = patterns.iter().map(|(path, pattern)| format!("args.{} = {pattern}", path.join("."))).collect();
     if each.is_empty() { String::new() } else { format!(" {}", each.join(", ")) }
 }
 
-fn word(verdict: Verdict) -> &'static str {
+pub(super) fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Allow => "allow",
         Verdict::Ask => "ask",

@@ -63,7 +63,7 @@ pub(super) fn rule(effect: Verdict, tool: &str, args: &[(&str, &str)]) -> Rule {
 }
 
 pub(super) fn except(args: &[(&str, &str)], until: Option<&str>) -> Except {
-    Except { args: patterns(args), until: until.map(str::to_owned) }
+    Except { args: patterns(args), until: until.map(str::to_owned), ..Except::default() }
 }
 
 fn patterns(args: &[(&str, &str)]) -> Vec<(Vec<String>, ArgumentPattern)> {

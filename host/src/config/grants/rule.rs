@@ -3,11 +3,15 @@
 use std::num::NonZeroU32;
 
 use super::{LATER, VERDICTS, verdict};
+use crate::call::arguments;
 use crate::capability::pattern::{ArgumentPattern, PATTERN_MAX};
 use crate::capability::{Except, People, Rule, Then, Verdict};
 use crate::chain::Actor;
 use crate::config::ConfigError;
 use crate::config::document::{Item, Section};
+
+/// Bytes of the arguments of one standing approval; larger ones are no call that somebody wants to repeat.
+pub const EXACT_BYTES_MAX: usize = 16 << 10;
 
 /// Argument paths and patterns, in the file's order.
 type Patterns = Vec<(Vec<String>, ArgumentPattern)>;
@@ -83,13 +87,41 @@ fn read_excepts(section: &Section<'_>, effect: Verdict) -> Result<Vec<Except>, C
 }
 
 fn read_except(section: &Section<'_>) -> Result<Except, ConfigError> {
-    section.only(&["args", "until"], LATER)?;
-    let item = section.require("args")?;
-    let args = read_patterns(&item)?;
-    if args.is_empty() {
-        return Err(item.error("an `except` entry must name an argument").with_hint("without one it would undo the whole rule"));
+    section.only(&["tool", "args", "exact", "until"], LATER)?;
+    let args = section.get("args").map(|args| Ok((read_patterns(&args)?, args))).transpose()?;
+    let exact = section.get("exact").map(|exact| Ok((read_exact(&exact)?, exact))).transpose()?;
+    let (args, exact) = match (args, exact) {
+        (None, None) => {
+            return Err(section.error("`rules.except` lacks `args`").with_hint("`args` holds patterns; `exact` all arguments of one call, as JSON"));
+        }
+        (Some(_), Some((_, item))) => return Err(item.error("`args` and `exact` exclude each other")),
+        (Some((args, item)), None) if args.is_empty() => {
+            return Err(item.error("an `except` entry must name an argument").with_hint("without one it would undo the whole rule"));
+        }
+        (Some((args, _)), None) => (args, None),
+        (None, Some((exact, _))) => (Vec::new(), Some(exact)),
+    };
+    let tool = section.get("tool").map(|tool| read_one_tool(&tool)).transpose()?;
+    Ok(Except { tool, args, exact, until: section.get("until").map(|until| until.date()).transpose()? })
+}
+
+/// The arguments of one call, whole, as JSON: what no pattern can say of lists, nulls and stars.
+fn read_exact(item: &Item<'_>) -> Result<serde_json::Value, ConfigError> {
+    let text = item.text()?;
+    if text.len() > EXACT_BYTES_MAX {
+        return Err(item.error(format!("`{}` has {} bytes, the limit is {EXACT_BYTES_MAX}", item.name(), text.len())));
     }
-    Ok(Except { args, until: section.get("until").map(|until| until.date()).transpose()? })
+    match arguments::read(text) {
+        Ok(read) if !text.trim().is_empty() => Ok(read.value),
+        Ok(_) => Err(item.error(format!("`{}` is empty; no arguments are `{{}}`", item.name()))),
+        Err(error) => Err(item.error(format!("`{}`: {error}", item.name()))),
+    }
+}
+
+fn read_one_tool(item: &Item<'_>) -> Result<String, ConfigError> {
+    let tool = item.text()?;
+    let whole = tool.contains("__") && tool.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
+    if whole { Ok(tool.to_owned()) } else { Err(item.error(format!("`{}` must be the whole name of one tool, without `*`", item.name()))) }
 }
 
 /// Each name's identities, none of them twice.

@@ -18,6 +18,7 @@ pub mod load;
 pub mod pause;
 pub mod rest;
 pub mod table;
+pub mod trust;
 
 /// Nobody reads standard output any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);

@@ -134,6 +134,11 @@ fn other_bytes_hold_nothing_until_trusted() {
       files__delete (once): Deletes a file for good. A person is asked first.
     in its own words it would like; nothing of it is granted by this
       > fs {"access":"write","mount":"/build"}: lists, reads, writes and deletes files there
+        [[plugins.files.fs]]
+        path = "./build"
+        mount = "/build"
+        access = "write"
+    what was trusted before is not kept here, so only the digests can be compared
     `[TMP]/home/.config/pausegate/grants.toml` held for `sha256:…`
     now it holds for sha256:…
     --- exit 0

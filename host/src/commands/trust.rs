@@ -1,4 +1,5 @@
-//! `trust PLUGIN`: the operator pins a plugin's bytes in the grants file. Nothing else writes there.
+//! `trust PLUGIN`: the operator pins a plugin's bytes in the grants file. `trust --always PAUSE`: a standing approval.
+//! Nothing else writes there.
 
 use clap::Args;
 use serde_json::json;
@@ -6,17 +7,34 @@ use serde_json::json;
 use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, runtime};
-use crate::config;
-use crate::plugin::{Plugins, Want};
+use crate::config::trust::{Mode, Trusted};
+use crate::config::{self, trusted, wanted};
+use crate::digest::Digest;
+use crate::plugin::difference::Change;
+use crate::plugin::{Catalogue, Plugins, WasmPlugins};
 use crate::report;
 use crate::report::escape;
 
-/// Pin the bytes of a plugin, so that its section of the grants file holds for them
+mod always;
+
+/// Pin the bytes of a plugin, so that its section of the grants file holds for them; or let a call pass from now on
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate trust files\n  pausegate trust files --grants ./grants.toml")]
+#[command(
+    after_help = "Examples:\n  pausegate trust files --dry-run\n  pausegate trust files --grants ./grants.toml\n  pausegate trust --always pa_01k… --until 2026-12-31"
+)]
 pub struct Trust {
     /// The plugin: its file's name without `.wasm`
-    plugin: String,
+    #[arg(required_unless_present = "always", conflicts_with = "always")]
+    plugin: Option<String>,
+    /// Let the call of this pause pass without asking, for exactly its arguments, until a day; the start of the id is enough
+    #[arg(long, value_name = "PAUSE")]
+    always: Option<String>,
+    /// The last day of it, in UTC; 90 days ahead where it is left out
+    #[arg(long, value_name = "DATE", requires = "always")]
+    until: Option<String>,
+    /// Show what would be trusted, how it differs, and write nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Print an object
     #[arg(long)]
     json: bool,
@@ -25,57 +43,76 @@ pub struct Trust {
 impl Trust {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let setup = Setup::read(flags)?;
+        match (&self.always, &self.plugin) {
+            (Some(pause), _) => self.always(&setup, pause),
+            (None, Some(plugin)) => self.pin(&setup, plugin),
+            (None, None) => unreachable!("clap wants one of them"),
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        if self.dry_run { Mode::DryRun } else { Mode::Write }
+    }
+
+    fn pin(&self, setup: &Setup, plugin: &str) -> Result<u8, Failure> {
         let plugins = runtime::full(setup.wasm_plugins_without_grants())?;
-        let Some(digest) = plugins.loaded().remove(&self.plugin) else {
-            return Err(self.not_loaded(&setup, &plugins.failures()));
+        let (Some(digest), Some(catalogue)) = (plugins.loaded().remove(plugin), plugins.catalogue_of(plugin)) else {
+            return Err(not_loaded(setup, plugin, &plugins));
         };
-        let tools: Vec<_> = plugins.catalog().into_iter().filter(|tool| tool.plugin == self.plugin).collect();
-        let wants = plugins.wants().remove(&self.plugin).unwrap_or_default();
-        let trusted = config::trust::trust(&setup.settings.places.grants, &self.plugin, &digest)?;
-        // What it holds for these bytes is in force now; a file that cannot be followed is told by the next command.
-        let grants = setup.grants().unwrap_or_default();
+        let places = &setup.settings.places;
+        let pinned = config::trust::trust(&places.grants, plugin, &digest, self.mode())?;
+        let changes = changes(setup, &pinned, &catalogue);
+        if !self.dry_run
+            && let Err(error) = trusted::remember(&places.trusted(), &digest, &catalogue)
+        {
+            report::note(&format!("`{}` cannot be written, so a later difference shows digests only: {error}", places.trusted().display()));
+        }
         if self.json {
             report::json(&json!({
-                "name": self.plugin, "digest": trusted.new, "old": trusted.old, "changed": trusted.changed(), "grants": trusted.file,
-                "tools": tools.iter().map(|tool| json!({"name": tool.name, "effects": grants.effects(tool), "declared_effects": tool.effects, "description": tool.description})).collect::<Vec<_>>(),
-                "wants": wants,
+                "name": plugin, "digest": pinned.new, "old": pinned.old, "changed": pinned.changed(), "written": pinned.changed() && !self.dry_run,
+                "grants": pinned.file, "changes": changes,
+                "tools": catalogue.tools.iter().map(|tool| json!({"name": tool.name, "effects": tool.effects, "description": tool.description})).collect::<Vec<_>>(),
+                "wants": catalogue.wants,
+                "want_lines": catalogue.wants.iter().map(|want| wanted::lines(plugin, want).ok()).collect::<Vec<_>>(),
             }));
-            return Ok(exit::COMPLETED);
+        } else {
+            self.show(plugin, &catalogue, &pinned, changes.as_deref());
         }
-        report::data(&format!("plugin `{}` offers", self.plugin));
-        for tool in &tools {
-            report::data(&format!(
-                "  {} ({}): {}",
-                escape::line(&tool.name),
-                grants.effects_in_words(tool),
-                escape::line(tool.description.lines().next().unwrap_or_default())
-            ));
-        }
-        if !wants.is_empty() {
-            report::data("in its own words it would like; nothing of it is granted by this");
-            wants.iter().for_each(|want| report::data(&in_words(want)));
-        }
-        let file = trusted.file.display();
-        report::data(&match (&trusted.old, trusted.changed()) {
-            (_, false) => format!("`{file}` held for these bytes before: {digest}"),
-            (Some(old), true) => format!("`{file}` held for `{}`\nnow it holds for {digest}", escape::line(old)),
-            (None, true) => format!("`{file}` now holds for {digest}"),
-        });
         Ok(exit::COMPLETED)
     }
 
-    fn not_loaded(&self, setup: &Setup, failures: &[crate::plugin::LoadFailure]) -> Failure {
-        let dir = setup.settings.places.plugins.display();
-        match failures.iter().find(|failure| failure.name == self.plugin) {
-            Some(failure) => Failure::data(format!("plugin `{}` cannot be loaded", self.plugin)).because(&failure.reason),
-            None => {
-                Failure::new(exit::UNKNOWN, format!("there is no `{}.wasm` in `{dir}`", self.plugin)).hint("`pausegate plugins` lists what is there")
-            }
+    fn show(&self, plugin: &str, catalogue: &Catalogue, pinned: &Trusted, changes: Option<&[Change]>) {
+        report::trust::offers(plugin, catalogue);
+        if !catalogue.wants.is_empty() {
+            report::data("in its own words it would like; nothing of it is granted by this");
+            catalogue.wants.iter().for_each(|want| report::trust::want(want, &wanted::lines(plugin, want)));
         }
+        if pinned.changed() && pinned.old.as_ref().is_some_and(|old| old != "any") {
+            report::trust::difference(changes);
+        }
+        let (file, new) = (pinned.file.display(), &pinned.new);
+        let would = if self.dry_run { "would hold" } else { "holds" };
+        report::data(&match (&pinned.old, pinned.changed()) {
+            (_, false) => format!("`{file}` held for these bytes before: {new}"),
+            (Some(old), true) => format!("`{file}` held for `{}`\nnow it {would} for {new}", escape::line(old)),
+            (None, true) => format!("`{file}` now {would} for {new}"),
+        });
     }
 }
 
-fn in_words(want: &Want) -> String {
-    let (capability, scope, why) = (escape::line(&want.capability), escape::line(&want.scope), escape::line(&want.why));
-    format!("  > {capability} {scope}: {why}")
+/// `None` where other bytes were pinned and nothing is kept of them.
+fn changes(setup: &Setup, pinned: &Trusted, new: &Catalogue) -> Option<Vec<Change>> {
+    let old: Digest = pinned.old.as_deref()?.parse().ok()?;
+    if old == pinned.new {
+        return Some(Vec::new());
+    }
+    Some(trusted::recall(&setup.settings.places.trusted(), &old)?.difference(new))
+}
+
+fn not_loaded(setup: &Setup, plugin: &str, plugins: &WasmPlugins) -> Failure {
+    let dir = setup.settings.places.plugins.display();
+    match plugins.failures().iter().find(|failure| failure.name == plugin) {
+        Some(failure) => Failure::data(format!("plugin `{plugin}` cannot be loaded")).because(&failure.reason),
+        None => Failure::new(exit::UNKNOWN, format!("there is no `{plugin}.wasm` in `{dir}`")).hint("`pausegate plugins` lists what is there"),
+    }
 }

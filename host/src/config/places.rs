@@ -45,6 +45,11 @@ impl Places {
         })
     }
 
+    /// Catalogues of trusted plugins, beside the journal.
+    pub fn trusted(&self) -> PathBuf {
+        with_ending(&self.journal, ".trusted")
+    }
+
     /// What runs the host, with its name for people.
     pub(super) fn guarded(&self) -> Vec<(&'static str, PathBuf)> {
         let mut guarded = vec![
@@ -56,6 +61,8 @@ impl Places {
         // SQLite keeps its files beside what a link leads to, the locks stand beside the link.
         let journals = ways(&self.journal);
         guarded.extend(journals.iter().flat_map(|way| JOURNAL_ENDINGS.map(|ending| ("the journal", with_ending(way, ending)))));
+        guarded.push(("what was trusted", self.trusted()));
+
         // Its place is only special once it is there: a project without one can be granted whole.
         guarded.extend(std::fs::symlink_metadata(&self.project).is_ok().then(|| ("the settings file", self.project.clone())));
         guarded.extend(self.binary.clone().map(|binary| ("the program itself", binary)));

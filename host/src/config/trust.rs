@@ -1,4 +1,4 @@
-//! `pausegate trust`: the digest of a plugin's bytes into the grants file; everything else keeps its bytes.
+//! `pausegate trust`: the digest of a plugin's bytes, or a standing approval, into the grants file.
 //!
 //! The operator runs it; no tool, prompt, page or protocol reaches it. Only the digest's own characters are replaced,
 //! so comments, order and line ends stay; the file changes whole or not at all.
@@ -11,6 +11,17 @@ use super::document::{Document, Section};
 use super::grants::{is_plugin_name, version};
 use super::{ConfigError, read_file};
 use crate::digest::Digest;
+
+mod always;
+
+pub use always::{Placed, Standing, always};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Write,
+    /// All checks, and the file stays as it is.
+    DryRun,
+}
 
 /// What `trust` did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,24 +42,35 @@ impl Trusted {
 }
 
 /// Pins the plugin's section to these bytes, adding the section or the file where there is none.
-pub fn trust(grants_file: &Path, plugin: &str, digest: &Digest) -> Result<Trusted, ConfigError> {
+pub fn trust(grants_file: &Path, plugin: &str, digest: &Digest, mode: Mode) -> Result<Trusted, ConfigError> {
     if !is_plugin_name(plugin) {
         return Err(ConfigError::setting(plugin, "is no plugin name"));
     }
-    let unwritable = |source| ConfigError::Unwritable { file: grants_file.to_owned(), source };
     let before = read_file(grants_file)?;
-    let created = before.is_none();
-    let (old, text) = pinned(grants_file, before.as_deref().unwrap_or(b"version = 1\n"), plugin, digest)?;
-    if created {
-        let folder = grants_file.parent().unwrap_or(Path::new("."));
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
-    }
-    let file = if created { grants_file.to_owned() } else { grants_file.canonicalize().map_err(unwritable)? };
-    let trusted = Trusted { file, old, new: digest.clone(), created };
-    if trusted.changed() {
-        replace(&trusted.file, before.as_deref(), &text).map_err(unwritable)?;
+    let (old, text) = pinned(grants_file, before.as_deref().unwrap_or(NEW_FILE), plugin, digest)?;
+    let mut trusted = Trusted { file: grants_file.to_owned(), old, new: digest.clone(), created: before.is_none() };
+    if trusted.changed() && mode == Mode::Write {
+        trusted.file = put(grants_file, before.as_deref(), &text)?;
     }
     Ok(trusted)
+}
+
+/// What a missing file stands for.
+const NEW_FILE: &[u8] = b"version = 1\n";
+
+/// The file with `text` in it, links followed, made where there was none.
+fn put(file: &Path, before: Option<&[u8]>, text: &str) -> Result<PathBuf, ConfigError> {
+    let unwritable = |source| ConfigError::Unwritable { file: file.to_owned(), source };
+    let file = match before {
+        Some(_) => file.canonicalize().map_err(unwritable)?,
+        None => {
+            let folder = file.parent().unwrap_or(Path::new("."));
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
+            file.to_owned()
+        }
+    };
+    replace(&file, before, text).map_err(unwritable)?;
+    Ok(file)
 }
 
 /// The old digest, and the file's text with the new one.
@@ -146,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("grants.toml");
         std::fs::write(&file, text).unwrap();
-        let trusted = trust(&file, "files", &digests().1);
+        let trusted = trust(&file, "files", &digests().1, Mode::Write);
         let after = std::fs::read_to_string(&file).unwrap();
         assert!(trusted.is_ok() || after == text);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "something was left behind");
@@ -200,14 +222,14 @@ mod tests {
         ] {
             assert!(trusted(text).is_err(), "{text}");
         }
-        assert!(trust(Path::new("/nowhere/grants.toml"), "../x", &digests().1).is_err());
+        assert!(trust(Path::new("/nowhere/grants.toml"), "../x", &digests().1, Mode::Write).is_err());
     }
 
     #[test]
     fn a_new_file_is_private_and_reads_back() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a/b/grants.toml");
-        let done = trust(&file, "files", &digests().1).unwrap();
+        let done = trust(&file, "files", &digests().1, Mode::Write).unwrap();
         assert_eq!((done.created, done.old.clone()), (true, None));
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
@@ -222,12 +244,12 @@ mod tests {
         std::fs::write(&file, "version = 1\n").unwrap();
         std::fs::set_permissions(&file, PermissionsExt::from_mode(0o640)).unwrap();
         symlink(&file, &link).unwrap();
-        trust(&link, "files", &digests().1).unwrap();
+        trust(&link, "files", &digests().1, Mode::Write).unwrap();
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(std::fs::read_to_string(&file).unwrap().contains("[plugins.files]"));
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
         let dangling = folder.path().join("dangling.toml");
         symlink(folder.path().join("none.toml"), &dangling).unwrap();
-        assert!(trust(&dangling, "files", &digests().1).is_err(), "a link to nothing is not followed");
+        assert!(trust(&dangling, "files", &digests().1, Mode::Write).is_err(), "a link to nothing is not followed");
     }
 }

@@ -43,6 +43,15 @@ pub fn done() {
     bars.into_iter().flatten().for_each(|(_, bar)| bar.finish_and_clear());
 }
 
+/// A plugin whose section of the grants file is for other bytes.
+pub fn quarantined(plugin: &str) -> String {
+    let plugin = escape::line(plugin);
+    format!(
+        "plugin `{plugin}` has other bytes than were trusted and holds nothing: `pausegate trust {plugin} --dry-run` shows what changed, \
+         `pausegate trust {plugin}` trusts it"
+    )
+}
+
 pub fn failure(failure: &LoadFailure) -> String {
     format!("plugin `{}` is not loaded: {}", escape::line(&failure.name), escape::line(&failure.reason))
 }

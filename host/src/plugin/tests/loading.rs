@@ -115,8 +115,8 @@ async fn w16_a_second_start_neither_compiles_nor_asks() {
     assert_eq!(stage(stages), [LoadStage::Compiling, LoadStage::Listing, LoadStage::Ready]);
     let (second, stages) = load(dir.path(), Some(&cache_dir)).await;
     assert_eq!(stage(stages), [LoadStage::Ready]);
-    assert_eq!((first.catalog(), first.wants()), (second.catalog(), second.wants()));
-    assert_eq!(first.wants()["files"][0].capability, "fs");
+    assert_eq!((first.catalog(), first.catalogue_of("files")), (second.catalog(), second.catalogue_of("files")));
+    assert_eq!(first.catalogue_of("files").unwrap().wants[0].capability, "fs");
 
     // Private to this user: it holds native code.
     let files: Vec<_> = walk(&cache_dir);

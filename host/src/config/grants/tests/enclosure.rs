@@ -66,6 +66,7 @@ fn d04_nothing_that_runs_the_host_is_granted() {
         ("../state/journal.db", "the journal"),
         ("../state/journal.db-wal", "the journal"),
         ("../state/journal.db.locks/x", "the journal"),
+        ("../state/journal.db.trusted/x", "what was trusted"),
         ("../work/link", "the journal"),
         ("../work", ""),
         ("../cache/x", "the code cache"),

@@ -1,0 +1,51 @@
+//! What `trust` tells: a plugin's tools, how they differ from those trusted before, and what it would like to hold.
+
+use super::escape;
+use crate::plugin::difference::Change;
+use crate::plugin::{Catalogue, Want};
+
+/// The tools with their effects, one a line.
+pub fn offers(plugin: &str, catalogue: &Catalogue) {
+    super::data(&format!("plugin `{plugin}` offers"));
+    for tool in &catalogue.tools {
+        let first = tool.description.lines().next().unwrap_or_default();
+        super::data(&format!("  {} ({}): {}", escape::line(&tool.name), tool.effects, escape::line(first)));
+    }
+}
+
+/// `None` where nothing is kept of the bytes that were trusted.
+pub fn difference(changes: Option<&[Change]>) {
+    match changes {
+        None => super::data("what was trusted before is not kept here, so only the digests can be compared"),
+        Some([]) => super::data("only its code changed: tools, schemas, effects, descriptions and wants are the same"),
+        Some(changes) => {
+            super::data("changed since it was trusted");
+            changes.iter().for_each(change);
+        }
+    }
+}
+
+fn change(change: &Change) {
+    let (title, lines): (String, &[String]) = match change {
+        Change::ToolRenamed { from, to } => (format!("tool `{}` is now named `{}`", escape::line(from), escape::line(to)), &[]),
+        Change::ToolRemoved { tool } => (format!("tool `{}` is gone", escape::line(tool)), &[]),
+        Change::ToolAdded { tool, effects } => (format!("tool `{}` is new ({effects})", escape::line(tool)), &[]),
+        Change::Effects { tool, from, to } => (format!("effects of `{}` were {from}, are {to}", escape::line(tool)), &[]),
+        Change::Text { tool, part, lines } => (format!("{part} of `{}`", escape::line(tool)), lines),
+        Change::Wants { lines } => ("what it would like".to_owned(), lines),
+    };
+    super::data(&format!("  {title}"));
+    lines.iter().for_each(|line| super::data(&format!("    > {}", escape::message(line))));
+}
+
+/// A want and, where there are such, the lines that would grant it.
+pub fn want(want: &Want, lines: &Result<String, String>) {
+    let (capability, scope, why) = (escape::line(&want.capability), escape::line(&want.scope), escape::line(&want.why));
+    super::data(&format!("  > {capability} {scope}: {why}"));
+    match lines {
+        // What an escape would change could not be pasted as it is shown.
+        Ok(lines) if escape::block(lines) == *lines => lines.lines().for_each(|line| super::data(&format!("    {line}"))),
+        Ok(_) => super::data("    # hidden characters or great length: no line to paste"),
+        Err(why) => super::data(&format!("    # no line to paste: {}", escape::line(why))),
+    }
+}

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::reach::out_of_reach;
-use super::setup::{Flags, Setup};
+use super::setup::{Flags, Setup, warnings};
 use super::{exit, identity, runtime};
 use crate::model;
 use crate::plugin::Plugins;
@@ -105,21 +105,21 @@ fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {
         Err(failure) => return Ok(vec![failed("plugins", failure)]),
     };
     let (grants, catalog, loaded) = (setup.grants()?, plugins.catalog(), plugins.loaded());
-    if loaded.is_empty() && plugins.failures().is_empty() {
-        return Ok(vec![note("plugins", format!("`{dir}` holds no plugin"))]);
-    }
-    let mut checks = vec![fine("plugins", format!("`{dir}`"))];
+    let none = loaded.is_empty() && plugins.failures().is_empty();
+    let mut checks = vec![if none { note("plugins", format!("`{dir}` holds no plugin")) } else { fine("plugins", format!("`{dir}`")) }];
     for (name, digest) in &loaded {
         let tools = catalog.iter().filter(|tool| &tool.plugin == name).count();
         checks.push(match grants.plugins.get(name) {
             Some(section) if section.digest.matches(digest) => fine("plugin", format!("`{name}`: {tools} tools, trusted")),
-            Some(_) => wrong("plugin", format!("`{name}` has other bytes than the grants file pins; look at it, then `pausegate trust {name}`")),
+            Some(_) => wrong("plugin", format!("`{name}` has other bytes than the grants file pins; `pausegate trust {name} --dry-run` shows what changed, `pausegate trust {name}` trusts it")),
             None => note("plugin", format!("`{name}`: {tools} tools; holds nothing until `pausegate trust {name}` and grants")),
         });
     }
     for (name, section) in &grants.plugins {
         checks.extend(out_of_reach(section).into_iter().map(|(line, why)| note("grants", format!("{}, `{name}`: {why}", grants.place(line)))));
     }
+    checks.extend(warnings(setup, &grants, &plugins).into_iter().map(|warning| note("grants", warning)));
+
     checks.extend(plugins.failures().into_iter().map(|failure| wrong("plugin", format!("`{}`: {}", failure.name, failure.reason))));
     Ok(checks)
 }

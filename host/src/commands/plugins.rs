@@ -4,13 +4,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::setup::{Flags, Setup};
+use super::setup::{Flags, Setup, quarantined, warnings};
 use super::{exit, runtime};
 use crate::capability::{Grants, Pin};
 use crate::digest::Digest;
 use crate::plugin::Plugins as _;
 use crate::report;
-use crate::report::{escape, table};
+use crate::report::{escape, load, table};
 
 /// List plugin files: whether their bytes are trusted, what they offer, and what cannot be loaded
 #[derive(Args)]
@@ -44,13 +44,18 @@ impl Plugins {
                 "tools": [], "failures": [{"tool": null, "reason": failure.reason}],
             }));
         }
+        let told = warnings(&setup, &grants, &plugins);
         if self.json {
+            told.iter().for_each(|warning| report::note(warning));
             report::json(&rows);
         } else if rows.is_empty() {
+            told.iter().for_each(|warning| report::note(warning));
             report::note(&format!("no plugins; put `.wasm` files into `{}`", setup.settings.places.plugins.display()));
         } else {
             table::print(&["PLUGIN", "TRUSTED", "TOOLS", "DIGEST"], rows.iter().map(row).collect());
             rows.iter().for_each(tell_failures);
+            quarantined(&grants, &plugins).iter().for_each(|plugin| report::note(&load::quarantined(plugin)));
+            told.iter().for_each(|warning| report::note(warning));
         }
         Ok(exit::COMPLETED)
     }

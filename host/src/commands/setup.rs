@@ -13,11 +13,12 @@ use crate::capability::{Grants, Verdict};
 use crate::chain;
 use crate::clock::Clock;
 use crate::config::{self, Settings, Surroundings};
+use crate::digest::Digest;
 use crate::journal::Journal;
 use crate::journal::sqlite::SqliteJournal;
 use crate::model;
 use crate::plugin::{PluginConfig, Plugins, WasmPlugins};
-use crate::report::{self, Color, load};
+use crate::report::{self, Color, escape, load};
 use crate::runner::{Host, Observer, OpenModel, Silent};
 
 mod chosen;
@@ -73,6 +74,11 @@ impl Setup {
         Ok(Self { settings: Settings::read(&given, around)?, clock: Clock::system() })
     }
 
+    /// In UTC, as `until` is judged: `YYYY-MM-DD`.
+    pub fn today(&self) -> String {
+        self.clock.now().strftime("%Y-%m-%d").to_string()
+    }
+
     /// For commands that read: creates nothing.
     pub fn journal_to_read(&self) -> Result<Arc<dyn Journal>, Failure> {
         Ok(Arc::new(SqliteJournal::open_existing(&self.settings.places.journal, self.clock.clone())?))
@@ -98,14 +104,24 @@ impl Setup {
 
     /// `values` keeps what plugins keep; without it they have no values.
     async fn load_plugins(&self, largest_memory: u64, values: Option<Arc<dyn KeyValues>>) -> Result<WasmPlugins, Failure> {
-        let places = &self.settings.places;
-        let mut config = PluginConfig::new(&places.plugins, Some(places.cache.clone()));
+        let mut config = self.plugin_config();
         config.memory_bytes_max = config.memory_bytes_max.max(largest_memory);
         config.values = values;
-        config.progress = Some(load::progress());
         let loaded = WasmPlugins::load(config).await;
         load::done();
         Ok(loaded?)
+    }
+
+    /// For `check`: the plugin in this file alone.
+    pub async fn wasm_plugin(&self, file: &Path) -> Result<WasmPlugins, Failure> {
+        let loaded = WasmPlugins::load_file(self.plugin_config(), file).await;
+        load::done();
+        Ok(loaded?)
+    }
+
+    fn plugin_config(&self) -> PluginConfig {
+        let places = &self.settings.places;
+        PluginConfig { progress: Some(load::progress()), ..PluginConfig::new(&places.plugins, Some(places.cache.clone())) }
     }
 
     /// Those that the settings choose.
@@ -130,7 +146,9 @@ impl Setup {
             report::note(&load::failure(&failure));
         }
         grants.unknown_tools(&plugins.catalog()).iter().for_each(|warning| report::note(&load::warning(warning)));
+        quarantined(&grants, &*plugins).iter().for_each(|plugin| report::note(&load::quarantined(plugin)));
         Ok(Host { plugins, grants, observer, models: self.models(record), ..bare })
+
     }
 
     /// For commands that decide: no plugin is loaded, no model can be asked.
@@ -196,6 +214,20 @@ impl Setup {
         let sections = grants.plugins.values().map(|section| section.limits.memory_bytes);
         Ok(sections.chain([grants.default_limits.memory_bytes]).max().unwrap_or_default())
     }
+}
+
+/// Plugins with a section that is for other bytes.
+pub fn quarantined(grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
+    let other = |name: &String, digest: &Digest| grants.plugins.get(name).is_some_and(|section| !section.digest.matches(digest));
+    plugins.loaded().into_iter().filter(|(name, digest)| other(name, digest)).map(|(name, _)| name).collect()
+}
+
+/// Lines of the grants file that do nothing, ready to show. `run` says nothing of them: it is asked for something else.
+pub fn warnings(setup: &Setup, grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
+    let (tools, loaded, failures) = (plugins.catalog(), plugins.loaded(), plugins.failures());
+    let loaded = config::warnings::Loaded { tools: &tools, plugins: &loaded, failures: &failures, today: &setup.today() };
+    let found = config::warnings::warnings(grants, &loaded).into_iter();
+    found.map(|warning| format!("{}: {}", grants.place(warning.line), escape::line(&warning.text))).collect()
 }
 
 /// An argument, or standard input where it is `-`.

@@ -23,6 +23,7 @@ mod catalog;
 mod config;
 mod console;
 mod contract;
+pub mod difference;
 mod engine;
 mod fs;
 mod host;
@@ -32,6 +33,7 @@ mod ledger;
 mod lift;
 mod limits;
 mod load;
+mod look;
 mod meter;
 mod names;
 mod net;
@@ -42,8 +44,11 @@ mod text;
 mod trap;
 
 pub use catalog::Want;
+pub use contract::{ACCEPTED, Declared, offered};
+pub use difference::Catalogue;
 pub use host::{PluginConfig, PluginsError, WasmPlugins};
 pub use load::{LoadProgress, LoadStage, OnProgress};
+pub use look::{Look, look};
 pub use net::{Resolve, SystemResolver, is_private};
 
 /// What the runner needs of plugins; tests have a twin of it.

@@ -1,5 +1,6 @@
 //! Which plugin contract a file was built for, read from its declared exports before anything is compiled.
 
+use serde::Serialize;
 use wasmparser::{Encoding, Parser, Payload};
 
 /// What this host accepts; later 0.1.x only add.
@@ -30,7 +31,7 @@ pub fn check(bytes: &[u8]) -> Result<(), NotAPlugin> {
         _ if b"\0asm".starts_with(bytes) => return Err(NotAPlugin::Damaged("it ends inside the first four bytes".to_owned())),
         _ => return Err(NotAPlugin::NotWasm),
     }
-    let exports = exports(bytes)?;
+    let exports = Declared::read(bytes)?.exports;
     let tools: Vec<_> = exports.iter().filter(|name| name.starts_with("pausegate:plugin/tools@")).collect();
     if tools.iter().any(|name| accepts(name)) {
         return Ok(());
@@ -48,25 +49,77 @@ fn accepts(name: &str) -> bool {
         .is_some_and(|patch| patch.strip_prefix('.').is_some_and(|patch| !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Names that the outermost component exports.
-fn exports(bytes: &[u8]) -> Result<Vec<String>, NotAPlugin> {
-    let damaged = |error: wasmparser::BinaryReaderError| NotAPlugin::Damaged(error.to_string());
-    let mut depth = 0_usize;
-    let mut names = Vec::new();
-    for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(damaged)? {
-            Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(NotAPlugin::CoreModule),
-            Payload::Version { .. } => depth += 1,
-            Payload::End(_) => depth -= 1,
-            Payload::ComponentExportSection(section) if depth == 1 => {
-                for export in section {
-                    names.push(export.map_err(damaged)?.name.name.to_owned());
+/// What a component says of itself before anything is compiled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Declared {
+    /// Names that the outermost component imports and exports.
+    pub imports: Vec<String>,
+    pub exports: Vec<String>,
+    pub core_modules: u32,
+    /// Of all memories together, before anything runs.
+    pub memory_bytes: u64,
+    /// Of all tables together.
+    pub table_elements: u64,
+}
+
+impl Declared {
+    pub fn read(bytes: &[u8]) -> Result<Self, NotAPlugin> {
+        let damaged = |error: wasmparser::BinaryReaderError| NotAPlugin::Damaged(error.to_string());
+        let mut depth = 0_usize;
+        let mut declared = Self::default();
+        for payload in Parser::new(0).parse_all(bytes) {
+            match payload.map_err(damaged)? {
+                Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => return Err(NotAPlugin::CoreModule),
+                Payload::Version { encoding, .. } => {
+                    depth += 1;
+                    declared.core_modules += u32::from(encoding == Encoding::Module);
                 }
+                Payload::End(_) => depth -= 1,
+                Payload::ComponentExportSection(section) if depth == 1 => {
+                    for export in section {
+                        declared.exports.push(export.map_err(damaged)?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentImportSection(section) if depth == 1 => {
+                    for import in section {
+                        declared.imports.push(import.map_err(damaged)?.name.name.to_owned());
+                    }
+                }
+                Payload::MemorySection(section) => {
+                    for memory in section {
+                        let memory = memory.map_err(damaged)?;
+                        let page = 1_u64.checked_shl(memory.page_size_log2.unwrap_or(16)).unwrap_or(u64::MAX);
+                        declared.memory_bytes = declared.memory_bytes.saturating_add(memory.initial.saturating_mul(page));
+                    }
+                }
+                Payload::TableSection(section) => {
+                    for table in section {
+                        declared.table_elements = declared.table_elements.saturating_add(table.map_err(damaged)?.ty.initial);
+                    }
+                }
+                _ => {}
             }
-            _ => {}
         }
+        Ok(declared)
     }
-    Ok(names)
+}
+
+/// What a name that is imported asks of this host.
+pub fn offered(import: &str) -> &'static str {
+    const OFFERED: &[(&str, &str)] = &[
+        ("pausegate:plugin/", "the contract: always there"),
+        ("wasi:filesystem/", "files: what `fs` lines grant"),
+        ("wasi:http/", "requests: what `http` lines grant"),
+        ("wasi:sockets/", "sockets: refused, whatever is granted"),
+        ("wasi:keyvalue/", "storage: what `kv` grants"),
+        ("wasi:config/", "settings: what `config` grants"),
+        ("wasi:cli/environment@", "the environment: what `env` grants"),
+        ("wasi:cli/", "always there, and leads nowhere outside"),
+        ("wasi:clocks/", "clocks: always there"),
+        ("wasi:random/", "randomness: always there"),
+        ("wasi:io/", "streams and polling: always there"),
+    ];
+    OFFERED.iter().find(|(prefix, _)| import.starts_with(prefix)).map_or("not offered by this host", |(_, offered)| offered)
 }
 
 #[cfg(test)]
@@ -95,6 +148,21 @@ mod tests {
             "no plugin: a component that exports wasi:cli/run@0.2.3; a plugin exports pausegate:plugin/tools@0.1.x"
         );
         assert!(told(&[]).unwrap_err().contains("exports nothing"));
+    }
+
+    #[test]
+    fn what_a_component_declares_is_counted_in_all_its_parts() {
+        let text = r#"(component
+            (import "wasi:cli/environment@0.2.6" (instance $e))
+            (core module (memory 2) (table 3 funcref))
+            (component $inner (import "other:inner/x" (instance)) (core module (memory 1) (memory 4)))
+            (instance $i) (export "pausegate:plugin/tools@0.1.0" (instance $i)))"#;
+        let declared = Declared::read(&wat::parse_str(text).unwrap()).unwrap();
+        assert_eq!((declared.imports.as_slice(), declared.exports.len()), (["wasi:cli/environment@0.2.6".to_owned()].as_slice(), 1));
+        assert_eq!((declared.core_modules, declared.memory_bytes, declared.table_elements), (2, 7 << 16, 3));
+        assert_eq!(offered(&declared.imports[0]), "the environment: what `env` grants");
+        assert_eq!(offered("wasi:cli/stdout@0.2.6"), "always there, and leads nowhere outside");
+        assert_eq!(offered("evil:all/things"), "not offered by this host");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! All plugins of a directory, loaded and callable.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use tokio::sync::Semaphore;
 
 use super::attempt::{self, Bench, Target};
 use super::cache::Cache;
-use super::catalog::{Tool, Want};
+use super::catalog::Tool;
 use super::engine::{self, Ticker};
-use super::load::{COMPILE_TIME, LIST_TOOLS, LoadProgress, LoadStage, Loader, OnProgress, Plugin};
+use super::load::{COMPILE_TIME, LIST_TOOLS, LoadProgress, LoadStage, Loaded, Loader, OnProgress, Plugin};
 use super::net::{Net, Resolve, SystemResolver};
 use super::state;
 use crate::call::{ToolResult, ToolSpec, kind};
 use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Limits, Uses};
 use crate::digest::Digest;
-use crate::plugin::{Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
+use crate::plugin::{Attempt, AttemptOutcome, Catalogue, Ended, LoadFailure, Plugins};
 
 /// Where plugins are and how many run at once.
 #[derive(Clone)]
@@ -79,44 +79,54 @@ pub struct WasmPlugins {
 impl WasmPlugins {
     /// Loads every plugin that can be loaded; what cannot stands in `failures`.
     pub async fn load(config: PluginConfig) -> Result<Self, PluginsError> {
-        let engine = engine::build(config.instances, config.memory_bytes_max).map_err(|error| PluginsError::Engine(format!("{error:#}")))?;
-        let ticker = Ticker::start(&engine).map_err(|error| PluginsError::Engine(error.to_string()))?;
-        let linker = state::linker(&engine).map_err(|error| PluginsError::Engine(format!("{error:#}")))?;
-        let (cache, unused) = Cache::open(config.cache.as_deref(), &engine);
-        if let (Some(progress), Some(reason)) = (&config.progress, unused) {
-            progress(LoadProgress { plugin: String::new(), stage: LoadStage::Failed(reason) });
-        }
-        let bench = Arc::new(Bench {
-            engine,
-            ticker,
-            slots: Semaphore::new(config.instances as usize),
-            net: Arc::new(Net::new(config.resolver)),
-            values: config.values,
-        });
-        let loader = Loader {
-            bench: Arc::clone(&bench),
-            linker,
-            cache,
-            turns_per_plugin: config.calls_per_plugin,
-            compile_time: config.compile_time,
-            list_limits: config.list_limits,
-            progress: config.progress,
-        };
-        let loaded = Arc::new(loader).load(&config.dir).await;
-        let loaded = loaded.map_err(|source| PluginsError::Directory { dir: config.dir, source })?;
-        let plugins = loaded.plugins.into_iter().map(|plugin| (plugin.name.clone(), plugin)).collect();
-        Ok(Self { bench, plugins, failures: loaded.failures })
+        let dir = config.dir.clone();
+        let loader = loader(config)?;
+        let loaded = Arc::clone(&loader).load(&dir).await.map_err(|source| PluginsError::Directory { dir, source })?;
+        Ok(Self::of(&loader, loaded))
     }
 
-    /// What each plugin would like to be granted, for `trust`.
-    pub fn wants(&self) -> BTreeMap<String, Vec<Want>> {
-        self.plugins.iter().map(|(name, plugin)| (name.clone(), plugin.wants.clone())).collect()
+    /// The plugin in one file alone, for `check`; the directory is not looked at.
+    pub async fn load_file(config: PluginConfig, file: &Path) -> Result<Self, PluginsError> {
+        let loader = loader(config)?;
+        let loaded = Arc::clone(&loader).load_one(file).await;
+        Ok(Self::of(&loader, loaded))
+    }
+
+    fn of(loader: &Loader, loaded: Loaded) -> Self {
+        let plugins = loaded.plugins.into_iter().map(|plugin| (plugin.name.clone(), plugin)).collect();
+        Self { bench: Arc::clone(&loader.bench), plugins, failures: loaded.failures }
+    }
+
+    /// What a plugin offers and would like to be granted, for `trust`.
+    pub fn catalogue_of(&self, plugin: &str) -> Option<Catalogue> {
+        let plugin = self.plugins.get(plugin)?;
+        Some(Catalogue { tools: plugin.tools.iter().map(|tool| tool.spec.clone()).collect(), wants: plugin.wants.clone() })
     }
 
     fn find(&self, plugin: &str, tool: &str) -> Option<(&Plugin, &Tool)> {
         let plugin = self.plugins.get(plugin)?;
         Some((plugin, plugin.tools.iter().find(|known| known.spec.tool == tool)?))
     }
+}
+
+fn loader(config: PluginConfig) -> Result<Arc<Loader>, PluginsError> {
+    let engine = engine::build(config.instances, config.memory_bytes_max).map_err(|error| PluginsError::Engine(format!("{error:#}")))?;
+    let ticker = Ticker::start(&engine).map_err(|error| PluginsError::Engine(error.to_string()))?;
+    let linker = state::linker(&engine).map_err(|error| PluginsError::Engine(format!("{error:#}")))?;
+    let (cache, unused) = Cache::open(config.cache.as_deref(), &engine);
+    if let (Some(progress), Some(reason)) = (&config.progress, unused) {
+        progress(LoadProgress { plugin: String::new(), stage: LoadStage::Failed(reason) });
+    }
+    let bench = Bench { engine, ticker, slots: Semaphore::new(config.instances as usize), net: Arc::new(Net::new(config.resolver)) };
+    Ok(Arc::new(Loader {
+        bench: Arc::new(bench),
+        linker,
+        cache,
+        turns_per_plugin: config.calls_per_plugin,
+        compile_time: config.compile_time,
+        list_limits: config.list_limits,
+        progress: config.progress,
+    }))
 }
 
 impl Plugins for WasmPlugins {

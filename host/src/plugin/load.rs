@@ -80,9 +80,19 @@ pub struct Loaded {
 }
 
 impl Loader {
-    /// Every `.wasm` file of `dir`, at most as many at once as there are processors; a missing directory holds none.
+    /// Every `.wasm` file of `dir`; a missing directory holds none.
     pub async fn load(self: Arc<Self>, dir: &Path) -> std::io::Result<Loaded> {
-        let Listed { files, mut failures } = plugin_files(dir)?;
+        Ok(self.load_all(plugin_files(dir)?).await)
+    }
+
+    /// One file, wherever it is and whatever it ends in.
+    pub async fn load_one(self: Arc<Self>, file: &Path) -> Loaded {
+        self.load_all(named(vec![file.to_owned()])).await
+    }
+
+    /// At most as many at once as there are processors.
+    async fn load_all(self: Arc<Self>, listed: Listed) -> Loaded {
+        let Listed { files, mut failures } = listed;
         let at_once = Arc::new(Semaphore::new(std::thread::available_parallelism().map_or(1, usize::from)));
         let mut running = JoinSet::new();
         for (name, path) in files {
@@ -108,7 +118,7 @@ impl Loader {
         loaded.plugins.sort_by(|a, b| a.name.cmp(&b.name));
         failures.sort_by(|a, b| a.name.cmp(&b.name));
         loaded.failures = failures;
-        Ok(loaded)
+        loaded
     }
 
     async fn load_file(self: &Arc<Self>, name: &str, path: PathBuf) -> Result<(Plugin, Vec<LoadFailure>), String> {
@@ -192,6 +202,11 @@ fn plugin_files(dir: &Path) -> std::io::Result<Listed> {
     let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "wasm"));
     paths.sort();
+    Ok(named(paths))
+}
+
+/// Each with its name, if that is one.
+fn named(paths: Vec<PathBuf>) -> Listed {
     let (mut files, mut failures) = (Vec::new(), Vec::new());
     for path in paths {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -209,10 +224,10 @@ fn plugin_files(dir: &Path) -> std::io::Result<Listed> {
         };
         failures.push(LoadFailure { name: stem, reason });
     }
-    Ok(Listed { files, failures })
+    Listed { files, failures }
 }
 
-fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
+pub fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
     let told = |error: std::io::Error| format!("cannot be read: {error}");
     // Asked before it is opened: opening a pipe would wait for its writer.
     let found = fs::metadata(path).map_err(told)?;

@@ -73,7 +73,7 @@ fn is_layout(c: char) -> bool {
 
 /// C0, C1, and what a terminal shows as nothing or uses to reorder the text around it. The emoji selectors FE0E and
 /// FE0F are let through: they choose a picture and hide nothing.
-fn is_invisible(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -1,9 +1,11 @@
 //! Whole transcripts of the `pausegate` command: command line, standard output, standard error, exit code.
 
 mod chains;
+mod check;
 mod decisions;
 mod environment;
 mod errors;
+mod grants;
 mod main_job;
 mod named_files;
 mod output;
@@ -11,5 +13,6 @@ mod policy;
 mod questions;
 mod sandbox;
 mod signals;
+mod trust;
 
 pub use environment::TestEnvironment;

@@ -13,12 +13,14 @@ mod answer;
 mod call;
 mod cancel;
 mod chains;
+mod check;
 mod completions;
 mod decide;
 mod doctor;
 pub mod exit;
 mod explain;
 mod failure;
+mod grants;
 mod identity;
 mod inspect;
 mod interrupt;
@@ -75,8 +77,10 @@ enum Command {
     Tools(tools::Tools),
     Call(call::Call),
     Plugins(plugins::Plugins),
+    Check(check::Check),
     Trust(trust::Trust),
     Explain(explain::Explain),
+    Grants(grants::Grants),
     Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
@@ -139,8 +143,10 @@ impl Command {
             Self::Tools(command) => command.run(flags),
             Self::Call(command) => command.run(flags),
             Self::Plugins(command) => command.run(flags),
+            Self::Check(command) => command.run(flags),
             Self::Trust(command) => command.run(flags),
             Self::Explain(command) => command.run(flags),
+            Self::Grants(command) => command.run(),
             Self::Doctor(command) => command.run(flags),
             Self::Completions(command) => command.run(),
         }

@@ -10,7 +10,11 @@ pub mod grants;
 pub mod places;
 pub mod settings;
 pub mod trust;
+pub mod trusted;
 mod units;
+pub mod wanted;
+pub mod warnings;
+pub mod wassette;
 
 pub use places::Places;
 pub use settings::{Flags, Settings, Surroundings};

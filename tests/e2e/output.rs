@@ -148,7 +148,8 @@ fn every_command_has_examples() {
     let help = env.pausegate(&["--help"]);
     assert_eq!(help.code, Some(0));
     for command in
-        "run resume approve deny edit respond pending chains inspect say cancel tools call plugins trust explain doctor completions".split(' ')
+        "run resume approve deny edit respond pending chains inspect say cancel tools call plugins check trust explain grants doctor completions"
+            .split(' ')
     {
         assert!(help.stdout.contains(&format!("\n  {command} ")), "{command}");
         let help = env.pausegate(&[command, "--help"]);

@@ -117,7 +117,13 @@ fn loader(config: PluginConfig) -> Result<Arc<Loader>, PluginsError> {
     if let (Some(progress), Some(reason)) = (&config.progress, unused) {
         progress(LoadProgress { plugin: String::new(), stage: LoadStage::Failed(reason) });
     }
-    let bench = Bench { engine, ticker, slots: Semaphore::new(config.instances as usize), net: Arc::new(Net::new(config.resolver)) };
+    let bench = Bench {
+        engine,
+        ticker,
+        slots: Semaphore::new(config.instances as usize),
+        net: Arc::new(Net::new(config.resolver)),
+        values: config.values,
+    };
     Ok(Arc::new(Loader {
         bench: Arc::new(bench),
         linker,

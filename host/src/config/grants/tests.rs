@@ -7,6 +7,7 @@ use crate::digest::Digest;
 mod enclosure;
 mod keyvalue;
 mod people;
+mod schema;
 mod tool;
 
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -33,9 +34,9 @@ fn around(plugin: &str, end: &str) -> String {
     format!("version = 1\n[plugins.files]\ndigest = \"{DIGEST}\"\n{plugin}\n{end}")
 }
 
-#[test]
-fn the_file_of_the_design_is_read() {
-    let text = format!(
+/// Every key that there is.
+fn design() -> String {
+    format!(
         r#"version = 1
 [defaults]
 tools = "ask"
@@ -78,7 +79,12 @@ approvers = ["alice", "os:bob@elsewhere"]
 quorum = 1
 on_deny = "stop"
 "#
-    );
+    )
+}
+
+#[test]
+fn the_file_of_the_design_is_read() {
+    let text = design();
     for text in [text.clone(), text.replace('\n', "\r\n")] {
         let grants = read_text(&text).unwrap();
         assert_eq!((grants.default_verdict, grants.default_limits.memory_bytes, grants.default_limits.time.as_secs()), (Verdict::Ask, 128 << 20, 60));
@@ -114,12 +120,12 @@ on_deny = "stop"
     }
 }
 
-#[test]
-fn w54_a_broken_file_is_refused_with_its_line() {
+/// Files with one slip each.
+fn broken() -> Vec<(&'static str, String)> {
     let fs = |lines: &str| around(&format!("[[plugins.files.fs]]\n{lines}"), "");
     let http = |lines: &str| around(&format!("[[plugins.files.http]]\n{lines}"), "");
     let rule = |lines: &str| around("", &format!("[[rules]]\n{lines}"));
-    let broken = [
+    vec![
         ("nothing", String::new()),
         ("version missing", "[defaults]\ntools = \"ask\"".into()),
         ("version 2", "# a comment\nversion = 2\nnew = true".into()),
@@ -179,14 +185,21 @@ fn w54_a_broken_file_is_refused_with_its_line() {
         ("tool that is none", rule("tool = \"files\"\neffect = \"deny\"")),
         ("pattern list", rule("tool = \"*\"\neffect = \"deny\"\nargs = { path = [\"/a\"] }")),
         ("except undoes all", rule("tool = \"*\"\neffect = \"ask\"\nexcept = [{ until = 2026-12-31 }]")),
+        ("except in two ways", rule("tool = \"*\"\neffect = \"ask\"\nexcept = [{ args.path = \"/a\", exact = '{}' }]")),
+        ("except that is no JSON", rule("tool = \"*\"\neffect = \"ask\"\nexcept = [{ exact = '{\"path\":a}' }]")),
+        ("except for many tools", rule("tool = \"*\"\neffect = \"ask\"\nexcept = [{ exact = '{}', tool = \"files__*\" }]")),
         ("except with a wrong date", rule("tool = \"*\"\neffect = \"ask\"\nexcept = [\n  { args.path = \"/a\", until = \"31.12.2026\" },\n]")),
         ("except with a time", rule("tool = \"*\"\neffect = \"ask\"\nexcept = [{ args.path = \"/a\", until = 2026-12-31T10:00:00Z }]")),
         ("except of an allow rule", rule("tool = \"*\"\neffect = \"allow\"\nexcept = [{ args.path = \"/a\" }]")),
         ("no approvers", rule("tool = \"*\"\neffect = \"ask\"\napprovers = []")),
         ("quorum of none", rule("tool = \"*\"\neffect = \"ask\"\nquorum = 0")),
         ("on_deny", rule("tool = \"*\"\neffect = \"ask\"\non_deny = \"abort\"")),
-    ];
-    insta::assert_snapshot!(reports(&broken), @r#"
+    ]
+}
+
+#[test]
+fn w54_a_broken_file_is_refused_with_its_line() {
+    insta::assert_snapshot!(reports(&broken()), @r#"
     nothing: 1: lacks `version` | write `version = 1` as its first line
     version missing: 1: lacks `version` | write `version = 1` as its first line
     version 2: 2: version 2 is not known to this program | it reads `version = 1`
@@ -239,7 +252,10 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     no effect: 5: `rules` lacks `effect`
     tool that is none: 6: `rules.tool`: "files" fits no tool | tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool
     pattern list: 8: `rules.args.path` must be a string, a number or a boolean, not an array
-    except undoes all: 8: `rules.except` lacks `args`
+    except undoes all: 8: `rules.except` lacks `args` | `args` holds patterns; `exact` all arguments of one call, as JSON
+    except in two ways: 8: `args` and `exact` exclude each other
+    except that is no JSON: 8: `rules.except.exact`: arguments are not valid JSON: expected value at line 1 column 9
+    except for many tools: 8: `rules.except.tool` must be the whole name of one tool, without `*`
     except with a wrong date: 9: `rules.except.until` must be a date such as 2026-12-31, not 31.12.2026
     except with a time: 8: `rules.except.until` must be a date such as 2026-12-31, not 2026-12-31T10:00:00Z
     except of an allow rule: 8: an `allow` rule takes no `except` | write an `ask` or `deny` rule for those arguments; it wins

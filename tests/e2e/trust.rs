@@ -200,6 +200,27 @@ fn only_an_approval_stands_and_only_for_what_is_not_denied() {
 }
 
 #[test]
+fn a_standing_approval_opens_exactly_what_its_arguments_name() {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    env.grants(&FILES_GRANTS.replace("plugins.files", "plugins.probe"));
+    let write = |path: &str| env.pausegate(&["call", "probe__fs", &json!({"op": "write", "path": path, "text": "new"}).to_string()]);
+    assert_eq!(write("/build/a.tmp").code, Some(75), "an approved-only line is reached for");
+    let shown = env.pausegate(&["trust", "--always", &env.pending()[0]]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (Some(0), ""), "{shown}");
+    assert_eq!(write("/build/a.tmp").code, Some(0));
+    assert_eq!(fs::read_to_string(env.path("work/build/a.tmp")).unwrap(), "new");
+    assert_eq!(write("/build/b.tmp").code, Some(75), "the rule asks for every other call");
+
+    // What hangs on no argument is opened by nobody beforehand.
+    env.grants(&FILES_GRANTS.replace("plugins.files", "plugins.probe").replace("within = \"args.path\"", "scope = \"whole\""));
+    assert_eq!(write("/build/keep.txt").code, Some(75));
+    let shown = env.pausegate(&["trust", "--always", env.pending().last().unwrap()]);
+    assert!(shown.stderr.contains("asked about each time all the same"), "{shown}");
+    assert_eq!(write("/build/keep.txt").code, Some(75));
+}
+
+#[test]
 fn a_question_of_the_plugin_gets_a_rule_of_its_own() {
     let env = TestEnvironment::new();
     assert_eq!(env.pausegate(&["call", "files__delete", r#"{"path": "/build/a.tmp"}"#]).code, Some(75));

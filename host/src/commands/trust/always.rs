@@ -31,8 +31,8 @@ impl Trust {
             return Err(Failure::data(format!("pause {} {asks}; only an approval can stand for later calls", pause.id)));
         }
         let today = today.to_string();
-        let facts = |grants: &Grants| -> Judgement { grants.judge(facts(&tool, &pause, &today)) };
-        let before = facts(&setup.grants()?);
+        let judge = |grants: &Grants| -> Judgement { grants.judge(facts(&tool, &pause, &today)) };
+        let before = judge(&setup.grants()?);
         if before.verdict == Verdict::Deny {
             let denied = Failure::data(format!("these arguments of {} are denied now, and no standing approval lifts that", pause.tool));
             return Err(before.because.iter().fold(denied, Failure::because));
@@ -40,14 +40,19 @@ impl Trust {
         let standing = Standing { tool: &pause.tool, arguments: &pause.arguments, until: &until.to_string(), today: &today };
         let places = &setup.settings.places;
         let placed = config::trust::always(&places.grants, places, &identity::host(), &standing, self.mode())?;
+        let after = judge(&placed.grants);
         if self.json {
             report::json(&json!({
+                "held": after.held,
                 "pause": pause.id, "tool": pause.tool, "arguments": pause.arguments, "until": until.to_string(), "grants": placed.file,
                 "text": placed.text, "rules": placed.rules, "rule_added": placed.added, "stood_before": placed.stood_before(),
                 "written": !self.dry_run && !placed.stood_before(),
             }));
         } else {
             self.tell(&pause, &placed, &until);
+            if pause.frozen().is_some_and(|frozen| !frozen.is_held(&after.held)) {
+                report::note("what it reached for is bound to none of its arguments, so that is asked about each time all the same");
+            }
         }
         Ok(exit::COMPLETED)
     }

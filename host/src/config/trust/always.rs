@@ -27,7 +27,7 @@ pub struct Standing<'a> {
 }
 
 /// What `always` did, or would do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Placed {
     /// The file that was written, links followed.
     pub file: PathBuf,
@@ -37,6 +37,8 @@ pub struct Placed {
     pub rules: Vec<usize>,
     /// A rule of its own was added, since none asked.
     pub added: bool,
+    /// The file as it reads now, or would.
+    pub grants: Grants,
 }
 
 impl Placed {
@@ -53,14 +55,13 @@ pub fn always(file: &Path, places: &Places, host: &str, standing: &Standing<'_>,
     let document = Document::new(file, bytes)?;
     let asking: Vec<usize> = (0..old.rules.len()).filter(|index| asks(&old.rules[*index], standing)).collect();
     let shut: Vec<usize> = asking.iter().copied().filter(|index| !passes(&old.rules[*index], standing)).collect();
-    let mut placed = Placed { file: file.to_owned(), text: String::new(), rules: Vec::new(), added: asking.is_empty() };
+    let mut placed = Placed { file: file.to_owned(), text: String::new(), rules: Vec::new(), added: asking.is_empty(), grants: old.clone() };
     let text = match (asking.as_slice(), shut.as_slice()) {
         ([], _) => add_rule(document.text, standing, &mut placed),
         (_, []) => return Ok(placed),
         (_, shut) => add_entries(&document, &old, shut, standing, &mut placed)?,
     };
-    let new = grants::read(text.as_bytes(), file, places, host).map(|new| new.rules);
-    verify(&document, new, &old.rules, &shut, standing)?;
+    placed.grants = verify(&document, grants::read(text.as_bytes(), file, places, host), &old.rules, &shut, standing)?;
     if mode == Mode::Write {
         placed.file = put(file, before.as_deref(), &text)?;
     }
@@ -174,11 +175,11 @@ fn without_comments(text: &str) -> String {
 /// The rules as they were, with this entry more, or nothing is written.
 fn verify(
     document: &Document<'_>,
-    new: Result<Vec<Rule>, ConfigError>,
+    new: Result<Grants, ConfigError>,
     old: &[Rule],
     shut: &[usize],
     standing: &Standing<'_>,
-) -> Result<(), ConfigError> {
+) -> Result<Grants, ConfigError> {
     let by_hand = |reason: String| {
         let entry = entry(standing, standing.tool);
         document.error(0, reason).with_hint(format!("write it by hand into the rule that asks: `except = [{entry}]`"))
@@ -190,14 +191,14 @@ fn verify(
         wanted[*index].except.push(exception);
     }
     let without_lines = |rules: &[Rule]| rules.iter().map(|rule| Rule { line: 0, ..rule.clone() }).collect::<Vec<_>>();
-    let as_meant = match (shut, new.split_last()) {
+    let as_meant = match (shut, new.rules.split_last()) {
         ([], Some((own, others))) => {
             let asks = own.tool == standing.tool && own.effect == Verdict::Ask && own.args.is_empty();
             asks && own.except == [exception(standing, standing.tool)] && without_lines(others) == without_lines(&wanted)
         }
-        _ => without_lines(&new) == without_lines(&wanted),
+        _ => without_lines(&new.rules) == without_lines(&wanted),
     };
-    if as_meant { Ok(()) } else { Err(by_hand("no exception can be placed here".to_owned())) }
+    if as_meant { Ok(new) } else { Err(by_hand("no exception can be placed here".to_owned())) }
 }
 
 /// As the reader makes it of `entry`.

@@ -80,18 +80,23 @@ fn come_and_gone(olds: &Tools<'_>, news: &Tools<'_>) -> Vec<Change> {
     changes
 }
 
+/// What is compared line by line.
+type Part = (&'static str, fn(&ToolSpec) -> String);
+
+const PARTS: [Part; 4] = [
+    ("title", |tool| tool.title.clone().unwrap_or_default()),
+    ("description", |tool| tool.description.clone()),
+    ("input schema", |tool| pretty(&tool.input_schema)),
+    ("output schema", |tool| tool.output_schema.as_ref().map(pretty).unwrap_or_default()),
+];
+
 fn in_one_tool(old: &ToolSpec, new: &ToolSpec) -> Vec<Change> {
     let tool = || new.tool.clone();
     let mut changes = Vec::new();
     if old.effects != new.effects {
         changes.push(Change::Effects { tool: tool(), from: old.effects, to: new.effects });
     }
-    let title = |spec: &ToolSpec| spec.title.clone().unwrap_or_default();
-    let input = |spec: &ToolSpec| pretty(&spec.input_schema);
-    let output = |spec: &ToolSpec| spec.output_schema.as_ref().map(pretty).unwrap_or_default();
-    let parts: [(&str, &dyn Fn(&ToolSpec) -> String); 4] =
-        [("title", &title), ("description", &|spec: &ToolSpec| spec.description.clone()), ("input schema", &input), ("output schema", &output)];
-    for (part, text) in parts {
+    for (part, text) in PARTS {
         let (old, new) = (text(old), text(new));
         if old != new {
             changes.push(Change::Text { tool: tool(), part, lines: compared(&old, &new) });
@@ -212,7 +217,7 @@ mod tests {
         assert_eq!(difference(&[a.clone(), b.clone()], std::slice::from_ref(&b)), json!([{"kind": "tool_removed", "tool": "a"}]));
         let renamed = ToolSpec { tool: "c".into(), ..a.clone() };
         assert_eq!(difference(&[a.clone(), b.clone()], &[renamed, b]), json!([{"kind": "tool_renamed", "from": "a", "to": "c"}]));
-        assert_eq!(difference(&[a.clone()], &[a]), json!([]));
+        assert_eq!(difference(std::slice::from_ref(&a), std::slice::from_ref(&a)), json!([]));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod history;
 pub mod import;
 mod judged;
 pub mod next;
+mod pasteable;
 pub mod recheck;
 pub mod settle_attempt;
 pub mod start;

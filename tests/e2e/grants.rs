@@ -36,7 +36,8 @@ fn w26_every_refusal_prints_lines_that_allow_it_when_they_are_pasted() {
     let url = web_server();
     let fs_call = |op: &str, path: &str| ("fs", json!({"op": op, "path": path, "to": "/build/to", "text": "x"}));
     let read = "[[plugins.probe.fs]]\npath = \"BUILD\"\nmount = \"/build\"\naccess = \"read\"\n";
-    let approved = read.replace("\"read\"", "\"write\"") + "when = \"approved\"\nscope = \"whole\"\n";
+    let approved = read.replace("\"read\"", "\"write\"") + "when = \"approved\"\nscope = \"whole\"\non_missing = \"refuse\"\n";
+    let inner = read.replace("\"/build\"", "\"/build/inner\"");
     let get = format!("[[plugins.probe.http]]\nurl = \"{url}\"\nmethods = [\"GET\"]\nprivate = true\n");
     let shy = get.replace("private = true\n", "");
     let cases: Vec<(&str, String, (&str, Value))> = vec![
@@ -51,6 +52,7 @@ fn w26_every_refusal_prints_lines_that_allow_it_when_they_are_pasted() {
         ("rename beside read", format!("{SECTION}{read}"), fs_call("rename", "/build/a.tmp")),
         ("make a folder beside read", format!("{SECTION}{read}"), fs_call("mkdir", "/build/folder")),
         ("approved only", format!("{SECTION}{approved}"), fs_call("write", "/build/new")),
+        ("beside a mount below", format!("{SECTION}{inner}"), fs_call("write", "/build/new/x")),
         ("get", SECTION.into(), ("http", json!({"method": "GET", "url": url}))),
         ("get without a section", String::new(), ("http", json!({"method": "GET", "url": url}))),
         ("post beside get", format!("{SECTION}{get}"), ("http", json!({"method": "POST", "url": url, "body": "x"}))),
@@ -68,7 +70,7 @@ fn w26_every_refusal_prints_lines_that_allow_it_when_they_are_pasted() {
         assert!(!refusals.is_empty() && !said(&before).contains("\"ok") && !said(&before).contains("hello"), "{name}: {before}");
         let lines = refusals[0]["allow_with"].as_str().unwrap();
         // A guest's path is a guess of the host's: the folder's name is for the operator to correct.
-        env.grants(&format!("{grants}{}\n", lines.replace("\"./build\"", "\"BUILD\"")));
+        env.grants(&format!("{grants}{}\n", lines.replace("\"./build\"", "\"BUILD\"").replace("\"./new\"", "\"BUILD\"")));
         let after = env.pausegate(&call).json();
         assert!(after["refusals"].as_array().unwrap().is_empty(), "{name}: {lines}\n{after}");
         assert!(said(&after).contains("ok") || said(&after).contains("hello"), "{name}: {lines}\n{after}");
@@ -88,6 +90,21 @@ fn w26_a_none_line_is_named_and_taken_out_it_allows() {
     assert!(told.starts_with("# ") && told.contains("/build/keep.txt") && told.contains("take that line out"), "{told}");
     env.grants(&read);
     assert!(said(&env.pausegate(&call).json()).contains("ok: keep.txt"));
+}
+
+#[test]
+fn w26_a_tool_that_says_it_only_reads_is_told_that_no_line_helps() {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    env.grants(SECTION);
+    for (tool, arguments) in [
+        ("probe__fs_as_reader", json!({"op": "write", "path": "/build/new", "text": "x"})),
+        ("probe__http_as_reader", json!({"method": "POST", "url": "http://127.0.0.1:9/"})),
+    ] {
+        let refused = env.pausegate(&["call", tool, &arguments.to_string(), "--json"]).json();
+        let told = refused["refusals"][0]["allow_with"].as_str().unwrap();
+        assert!(told.starts_with("# ") && told.contains("read-only"), "{told}");
+    }
 }
 
 /// With a slip of each kind.

@@ -247,7 +247,7 @@ impl Lines {
             Some(line) => (line.host.display().to_string(), line.mount.clone()),
             None => match path.split('/').nth(1) {
                 Some(first) if !first.is_empty() => (format!("./{first}"), format!("/{first}")),
-                _ => (".".to_owned(), "/".to_owned()),
+                _ => ("./folder".to_owned(), "/".to_owned()),
             },
         };
         let text = |text: String| toml::Value::String(text).to_string();

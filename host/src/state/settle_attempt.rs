@@ -1,7 +1,7 @@
 //! What an ended attempt means for its call: its result, a pause, or one pause too many.
 
 use super::admit::{self, Asked};
-use super::{ChainState, Rules};
+use super::{ChainState, Rules, pasteable};
 use crate::call::{CallKey, CallStatus, ToolResult, kind};
 use crate::capability::{FrozenUse, Refusal, Uses};
 use crate::event::Event;
@@ -17,7 +17,11 @@ pub enum Ending {
 
 pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Ending, uses: Uses, refusals: Vec<Refusal>) -> Vec<Event> {
     let Some(call) = state.calls.get(&key) else { return Vec::new() };
-    let refusals = pasteable(state, rules, &call.tool, refusals);
+    let refusals = match state.tool(&call.tool) {
+        Some(tool) => pasteable::pasteable(rules.grants, tool, refusals),
+        None => refusals,
+    };
+
     let finished = |status, result| Event::CallFinished { call: key, status, result, uses, refusals: refusals.clone() };
     let asked = match ending {
         Ending::Result(result) => {
@@ -48,18 +52,4 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
     // `call.uses` does not hold this attempt yet.
     pause.uses.add(uses);
     vec![Event::AttemptPaused { call: key, uses, refusals }, Event::PauseOpened { pause }]
-}
-
-/// A grant line helps only in a section for the plugin's bytes; where there is none, the refusal brings it along.
-fn pasteable(state: &ChainState, rules: &Rules<'_>, tool: &str, mut refusals: Vec<Refusal>) -> Vec<Refusal> {
-    let Some(tool) = state.tool(tool) else { return refusals };
-    let before = match rules.grants.plugins.get(&tool.plugin) {
-        Some(section) if section.digest.matches(&tool.plugin_digest) => return refusals,
-        Some(_) => format!("# after `pausegate trust {}`, since its section is for other bytes\n", tool.plugin),
-        None => format!("[plugins.{}]\ndigest = \"{}\"\n", tool.plugin, tool.plugin_digest),
-    };
-    for refusal in refusals.iter_mut().filter(|refusal| !refusal.allow_with.starts_with('#')) {
-        refusal.allow_with.insert_str(0, &before);
-    }
-    refusals
 }

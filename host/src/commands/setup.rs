@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use jiff::civil::Date;
 
 use super::failure::Failure;
 use super::{exit, identity};
@@ -74,9 +75,9 @@ impl Setup {
         Ok(Self { settings: Settings::read(&given, around)?, clock: Clock::system() })
     }
 
-    /// In UTC, as `until` is judged: `YYYY-MM-DD`.
-    pub fn today(&self) -> String {
-        self.clock.now().strftime("%Y-%m-%d").to_string()
+    /// In UTC, as `until` is judged.
+    pub fn today(&self) -> Date {
+        jiff::tz::Offset::UTC.to_datetime(self.clock.now()).date()
     }
 
     /// For commands that read: creates nothing.
@@ -225,7 +226,7 @@ pub fn quarantined(grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
 /// Lines of the grants file that do nothing, ready to show. `run` says nothing of them: it is asked for something else.
 pub fn warnings(setup: &Setup, grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
     let (tools, loaded, failures) = (plugins.catalog(), plugins.loaded(), plugins.failures());
-    let loaded = config::warnings::Loaded { tools: &tools, plugins: &loaded, failures: &failures, today: &setup.today() };
+    let loaded = config::warnings::Loaded { tools: &tools, plugins: &loaded, failures: &failures, today: setup.today() };
     let found = config::warnings::warnings(grants, &loaded).into_iter();
     found.map(|warning| format!("{}: {}", grants.place(warning.line), escape::line(&warning.text))).collect()
 }

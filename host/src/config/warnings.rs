@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::Date;
 use serde_json::Value;
 
 use crate::call::{Effects, ToolSpec};
@@ -16,8 +17,8 @@ pub struct Loaded<'a> {
     pub tools: &'a [ToolSpec],
     pub plugins: &'a BTreeMap<String, Digest>,
     pub failures: &'a [LoadFailure],
-    /// `YYYY-MM-DD`
-    pub today: &'a str,
+    /// In UTC, for `until`.
+    pub today: Date,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +87,7 @@ fn of_rule(grants: &Grants, index: usize, loaded: &Loaded<'_>) -> Vec<Warning> {
 }
 
 /// A rule that another makes pointless: a stricter one for all its tools and any arguments, or the same one again.
-fn beaten(grants: &Grants, index: usize, tools: &[&ToolSpec], today: &str) -> Option<String> {
+fn beaten(grants: &Grants, index: usize, tools: &[&ToolSpec], today: Date) -> Option<String> {
     let rule = &grants.rules[index];
     let says_more = !rule.approvers.is_empty() || rule.on_deny != Then::Continue;
     let covers = |other: &&Rule| {
@@ -150,7 +151,7 @@ mod tests {
         let plugins = ["files", "web"].map(|name| (name.to_owned(), Digest::of_bytes(b""))).into();
         let failures = [LoadFailure { name: "broken".into(), reason: "cut off".into() }];
         let grants = grants::read(format!("version = 1\n{text}").as_bytes(), Path::new("/g/grants.toml"), &Places::default(), "h").unwrap();
-        let loaded = Loaded { tools: &tools, plugins: &plugins, failures: &failures, today: "2026-06-01" };
+        let loaded = Loaded { tools: &tools, plugins: &plugins, failures: &failures, today: "2026-06-01".parse().unwrap() };
         warnings(&grants, &loaded).into_iter().map(|warning| format!("{}: {}", warning.line, warning.text)).collect()
     }
 

@@ -79,7 +79,7 @@ impl Rule {
 impl Except {
     pub fn covers(&self, tool: &str, arguments: &Value) -> bool {
         self.tool.as_ref().is_none_or(|named| named == tool)
-            && self.exact.as_ref().is_none_or(|exact| canonical(exact) == canonical(arguments))
+            && self.exact.as_ref().is_none_or(|exact| canonical_value(exact) == canonical_value(arguments))
             && all_match(&self.args, arguments, Side::Opens)
     }
 
@@ -97,7 +97,7 @@ fn all_match(patterns: &[(Vec<String>, ArgumentPattern)], arguments: &Value, sid
 impl fmt::Display for Except {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tool = self.tool.as_ref().map_or(String::new(), |tool| format!(" {tool}"));
-        let exact = self.exact.as_ref().map_or(String::new(), |exact| format!(" exactly {}", canonical(exact)));
+        let exact = self.exact.as_ref().map_or(String::new(), |exact| format!(" exactly {}", canonical_value(exact)));
         let until = self.until.as_ref().map_or(String::new(), |until| format!(" until {until}"));
         write!(f, "except{tool}{}{exact}{until}", arguments(&self.args))
     }

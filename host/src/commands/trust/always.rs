@@ -23,21 +23,19 @@ const DAYS: i64 = 90;
 impl Trust {
     pub(super) fn always(&self, setup: &Setup, prefix: &str) -> Result<u8, Failure> {
         let today = setup.today();
-        let today: Date = today.parse().expect("a date as it is written");
         let until = until(self.until.as_deref(), today)?;
         let (pause, tool) = find(setup, prefix)?;
         if !pause.asks_approval() {
             let asks = report::pause::asks(&pause.ask);
             return Err(Failure::data(format!("pause {} {asks}; only an approval can stand for later calls", pause.id)));
         }
-        let today = today.to_string();
-        let judge = |grants: &Grants| -> Judgement { grants.judge(facts(&tool, &pause, &today)) };
+        let judge = |grants: &Grants| -> Judgement { grants.judge(facts(&tool, &pause, today)) };
         let before = judge(&setup.grants()?);
         if before.verdict == Verdict::Deny {
             let denied = Failure::data(format!("these arguments of {} are denied now, and no standing approval lifts that", pause.tool));
             return Err(before.because.iter().fold(denied, Failure::because));
         }
-        let standing = Standing { tool: &pause.tool, arguments: &pause.arguments, until: &until.to_string(), today: &today };
+        let standing = Standing { tool: &pause.tool, arguments: &pause.arguments, until, today };
         let places = &setup.settings.places;
         let placed = config::trust::always(&places.grants, places, &identity::host(), &standing, self.mode())?;
         let after = judge(&placed.grants);
@@ -98,7 +96,7 @@ fn find(setup: &Setup, prefix: &str) -> Result<(Pause, ToolSpec), Failure> {
     })
 }
 
-fn facts<'a>(tool: &'a ToolSpec, pause: &'a Pause, today: &'a str) -> CallFacts<'a> {
+fn facts<'a>(tool: &'a ToolSpec, pause: &'a Pause, today: Date) -> CallFacts<'a> {
     CallFacts {
         plugin: &tool.plugin,
         plugin_digest: &tool.plugin_digest,

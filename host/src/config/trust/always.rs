@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::civil::Date;
 use serde_json::Value;
 
 use super::{Mode, NEW_FILE, put};
@@ -21,9 +22,9 @@ pub struct Standing<'a> {
     pub tool: &'a str,
     /// All of them, no more and no others.
     pub arguments: &'a Value,
-    /// The last day, `YYYY-MM-DD`.
-    pub until: &'a str,
-    pub today: &'a str,
+    /// The last day, in UTC.
+    pub until: Date,
+    pub today: Date,
 }
 
 /// What `always` did, or would do.
@@ -208,7 +209,7 @@ fn exception(standing: &Standing<'_>, rule: &str) -> Except {
         tool: (rule != standing.tool).then(|| standing.tool.to_owned()),
         args: Vec::new(),
         exact: exact.ok(),
-        until: Some(standing.until.to_owned()),
+        until: Some(standing.until.to_string()),
     }
 }
 

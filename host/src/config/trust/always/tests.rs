@@ -6,7 +6,7 @@ const ENTRY: &str = r#"{ exact = '{"path":"/build/a.tmp"}', until = 2026-12-31 }
 const NAMED: &str = r#"{ tool = "files__delete", exact = '{"path":"/build/a.tmp"}', until = 2026-12-31 }"#;
 
 fn standing(arguments: &Value) -> Standing<'_> {
-    Standing { tool: "files__delete", arguments, until: "2026-12-31", today: "2026-06-01" }
+    Standing { tool: "files__delete", arguments, until: "2026-12-31".parse().unwrap(), today: "2026-06-01".parse().unwrap() }
 }
 
 /// The file after `files__delete` of `/build/a.tmp` was allowed for good, or why it was not.

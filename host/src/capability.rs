@@ -14,6 +14,7 @@ pub use self::frozen::FrozenUse;
 pub use self::keyvalue::{HeldKv, KvGrant};
 use self::pattern::ArgumentPattern;
 pub use self::people::People;
+pub use self::secret::Secret;
 pub use self::tools::{ForTools, ToolGrants};
 use crate::chain::Actor;
 use crate::digest::Digest;
@@ -131,6 +132,7 @@ pub struct HttpGrant {
     pub methods: Vec<String>,
     /// Admits private, loopback and link-local addresses.
     pub private: bool,
+    pub secret: Option<Secret>,
     pub when: When,
     pub on_missing: OnMissing,
     pub tools: ForTools,
@@ -256,6 +258,9 @@ pub struct HeldHttp {
     pub url: String,
     pub methods: Vec<String>,
     pub private: bool,
+    /// Put into each request of this line on its way out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
 }
 
 /// What approving one call brings into force; listed in the pause and part of its digest.
@@ -348,6 +353,9 @@ impl std::fmt::Display for HeldFs {
 impl std::fmt::Display for HeldHttp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "http {} {}", self.methods.join("|"), self.url)?;
+        if let Some(secret) = &self.secret {
+            write!(f, " with {secret}")?;
+        }
         if self.private { f.write_str(" (private addresses too)") } else { Ok(()) }
     }
 }
@@ -370,4 +378,5 @@ pub mod keyvalue;
 pub mod pattern;
 pub mod people;
 pub mod requirements;
+pub mod secret;
 pub mod tools;

@@ -1,7 +1,7 @@
 //! `grants.toml`: read whole and checked whole, or refused with its line.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::document::{Document, Section};
 use super::places::Places;
@@ -13,10 +13,11 @@ mod keyvalue;
 mod people;
 mod plugin;
 mod rule;
+mod secret;
 mod tool;
 
 /// Keys that mean something in a later version; ignoring one would promise what is not enforced.
-const LATER: &[&str] = &["secret", "secrets", "adapt", "reconcile", "expiry", "expires"];
+const LATER: &[&str] = &["secrets", "adapt", "reconcile", "expiry", "expires"];
 
 /// A missing file is an empty one, unless it was named; `host` is this machine's name, for approvers.
 pub fn load(named: Option<&Path>, places: &Places, host: &str) -> Result<Grants, ConfigError> {
@@ -80,7 +81,7 @@ fn read_plugins(
     file: &Path,
     places: &Places,
 ) -> Result<BTreeMap<String, crate::capability::PluginGrants>, ConfigError> {
-    let enclosure = enclosure::Enclosure::around(places, file);
+    let enclosure = enclosure::Enclosure::around(places, file, secret_files(section, file));
     let mut plugins = BTreeMap::new();
     for (name, item) in section.items() {
         if !is_plugin_name(name) {
@@ -91,6 +92,13 @@ fn read_plugins(
         plugins.insert(name.to_owned(), plugin::read(&item.section()?, name, inherited, file, &enclosure)?);
     }
     Ok(plugins)
+}
+
+/// Of all plugins: what one may read, another must not hold the key of.
+fn secret_files(plugins: &Section<'_>, file: &Path) -> Vec<PathBuf> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let of = |(_, item): (&str, super::document::Item<'_>)| item.section().map_or_else(|_| Vec::new(), |plugin| secret::files(&plugin, folder));
+    plugins.items().into_iter().flat_map(of).collect()
 }
 
 fn read_limits(section: &Section<'_>, inherited: &Limits) -> Result<Limits, ConfigError> {

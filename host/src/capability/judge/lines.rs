@@ -147,7 +147,7 @@ fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
         Ok(bound) => bound,
         Err(why) => return Standing::Shut { line: line(), why },
     };
-    let opening = Opening::Http(HeldHttp { url, methods, private: grant.private });
+    let opening = Opening::Http(HeldHttp { url, methods, private: grant.private, secret: grant.secret.clone() });
     match &grant.when {
         When::Always => Standing::Held(opening),
         When::Approved(Binding::Whole) => Standing::Opens { opening, bound: false },

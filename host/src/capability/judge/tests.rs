@@ -33,6 +33,7 @@ pub(super) fn http(url: &str, methods: &[&str], when: When) -> HttpGrant {
         url: url.into(),
         methods: methods.iter().map(|method| (*method).to_owned()).collect(),
         private: false,
+        secret: None,
         when,
         on_missing: Default::default(),
         tools: ForTools::default(),

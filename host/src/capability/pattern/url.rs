@@ -97,7 +97,19 @@ impl std::fmt::Display for UrlPattern {
 }
 
 fn host_of(url: &Url) -> Option<String> {
-    url.host().map(|host| without_final_dot(&host.to_string()).to_owned())
+    url.host().map(one_spelling)
+}
+
+/// An IPv4 address inside an IPv6 one is that address: the system connects to the same place.
+fn one_spelling<S: AsRef<str>>(host: Host<S>) -> String {
+    match host {
+        Host::Ipv6(address) => match address.to_ipv4_mapped() {
+            Some(address) => address.to_string(),
+            None => format!("[{address}]"),
+        },
+        Host::Ipv4(address) => address.to_string(),
+        Host::Domain(name) => without_final_dot(name.as_ref()).to_owned(),
+    }
 }
 
 fn without_final_dot(host: &str) -> &str {
@@ -166,10 +178,7 @@ fn read_port(text: &str) -> Result<u16, PatternError> {
 fn normal_host(text: &str) -> Result<String, PatternError> {
     let host = match text.contains('*') {
         true => starred_host(without_final_dot(text))?,
-        false => {
-            let host = Host::parse(text).map_err(|error| PatternError::new(format!("host `{text}` cannot be read: {error}")))?.to_string();
-            without_final_dot(&host).to_owned()
-        }
+        false => one_spelling(Host::parse(text).map_err(|error| PatternError::new(format!("host `{text}` cannot be read: {error}")))?),
     };
     if text.contains('%') || host.split('.').any(str::is_empty) {
         return Err(PatternError::new(format!("host `{text}` cannot be read: empty or encoded label")));

@@ -10,9 +10,10 @@ pub(super) struct Enclosure {
 }
 
 impl Enclosure {
-    pub fn around(places: &Places, grants_file: &Path) -> Self {
+    pub fn around(places: &Places, grants_file: &Path, secrets: Vec<PathBuf>) -> Self {
         let mut guarded = places.guarded();
         guarded.push(("the grants file", grants_file.to_owned()));
+        guarded.extend(secrets.into_iter().map(|path| ("a secret's file", path)));
         Self { guarded: guarded.iter().flat_map(|(what, path)| ways(path).into_iter().map(|way| (*what, way))).collect() }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn read(
         None => Vec::new(),
     };
     let http = match section.get("http") {
-        Some(lines) => lines.sections()?.iter().map(|line| read_http(line, on_missing)).collect::<Result<_, _>>()?,
+        Some(lines) => lines.sections()?.iter().map(|line| read_http(line, folder, on_missing)).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
     let kv = match section.get("kv") {
@@ -208,8 +208,8 @@ fn argument_path(item: &Item<'_>) -> Result<Vec<String>, ConfigError> {
     }
 }
 
-fn read_http(section: &Section<'_>, on_missing: OnMissing) -> Result<HttpGrant, ConfigError> {
-    section.only(&["url", "methods", "private", "when", "scope", "on_missing", "tools"], LATER)?;
+fn read_http(section: &Section<'_>, folder: &Path, on_missing: OnMissing) -> Result<HttpGrant, ConfigError> {
+    section.only(&["url", "methods", "private", "secret", "when", "scope", "on_missing", "tools"], LATER)?;
     let item = section.require("url")?;
     let template = UrlTemplate::parse(item.text()?).map_err(|error| {
         let refused = item.error(format!("`{}`: {error}", item.name()));
@@ -231,8 +231,9 @@ fn read_http(section: &Section<'_>, on_missing: OnMissing) -> Result<HttpGrant, 
                 .with_hint("put an argument into the URL's path, such as `/v1/{args.id}`, or add `scope = \"whole\"` for all of the line"));
         }
     };
+    let secret = super::secret::read(section, &template, folder)?;
     let (on_missing, tools) = (read_on_missing(section, on_missing)?, tool::read_names(section)?);
-    Ok(HttpGrant { url: template.to_string(), methods, private, when, on_missing, tools, line: section.line() })
+    Ok(HttpGrant { url: template.to_string(), methods, private, secret, when, on_missing, tools, line: section.line() })
 }
 
 fn read_method(item: &Item<'_>, method: &str) -> Result<String, ConfigError> {

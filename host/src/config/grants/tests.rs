@@ -8,6 +8,7 @@ mod enclosure;
 mod keyvalue;
 mod people;
 mod schema;
+mod secret;
 mod tool;
 
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -247,7 +248,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     any method: 6: `plugins.files.http.methods`: "*" is no method | name each, such as ["GET", "POST"]
     private as text: 7: `plugins.files.http.private` must be true or false, not a string
     unbound request: 7: an approved-only line does not say for what | put an argument into the URL's path, such as `/v1/{args.id}`, or add `scope = "whole"` for all of the line
-    secret: 7: `plugins.files.http.secret` comes with a later version | take it out; this version would not enforce it
+    secret: 7: `plugins.files.http.secret` lacks `source`
     no tool: 5: `rules` lacks `tool`
     no effect: 5: `rules` lacks `effect`
     tool that is none: 6: `rules.tool`: "files" fits no tool | tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool

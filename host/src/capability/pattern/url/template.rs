@@ -54,6 +54,13 @@ impl UrlTemplate {
         Ok(template)
     }
 
+    /// No `*` stands in its host; scheme and port never hold one.
+    pub fn names_one_origin(&self) -> bool {
+        let text = self.slots.first().map_or(&self.rest, |(before, _)| before);
+        let authority = text.split("://").nth(1).and_then(|rest| rest.split('/').next());
+        authority.is_some_and(|authority| !authority.contains('*'))
+    }
+
     pub fn is_bound(&self) -> bool {
         !self.slots.is_empty()
     }

@@ -138,3 +138,36 @@ fn d04_a_link_is_guarded_with_what_it_leads_to_or_would_lead_to() {
         }
     }
 }
+
+#[test]
+fn d04_a_file_that_holds_a_secret_is_granted_to_no_plugin() {
+    let home = Home::new();
+    std::fs::create_dir(home.at("keys")).unwrap();
+    std::fs::write(home.at("keys/a.key"), "0123456789abcdef").unwrap();
+    symlink(home.at("keys/a.key"), home.at("work/link.key")).unwrap();
+    let load = |key: &str, granted: &str| {
+        let text = around(
+            &format!("[[plugins.files.fs]]\npath = \"{granted}\"\nmount = \"/m\"\naccess = \"read\""),
+            &format!(
+                "[plugins.other]\ndigest = \"any\"\n[[plugins.other.http]]\nurl = \"https://a.test\"\nmethods = [\"GET\"]\n\
+                 secret = {{ name = \"A\", source = \"file\", path = \"{key}\", query = \"k\" }}"
+            ),
+        );
+        std::fs::write(home.at("config/grants.toml"), &text).unwrap();
+        super::load(None, &home.places(), "h")
+    };
+    for (key, granted) in [
+        ("../keys/a.key", "../keys"),
+        ("../keys/a.key", "../keys/a.key"),
+        ("../keys/a.key", "../work/link.key"),
+        // Whoever replaces the link chooses the value.
+        ("../work/link.key", "../work"),
+        ("../work/link.key", "../keys"),
+    ] {
+        let error = load(key, granted).expect_err(granted).to_string();
+        assert!(error.contains(":5: `plugins.files.fs.path` would reach a secret's file"), "{key} {granted}: {error}");
+    }
+    let grants = load("../keys/a.key", "../work/build").unwrap();
+    let place = grants.plugins["other"].http[0].secret.as_ref().unwrap().place();
+    assert_eq!(place, format!("file `{}`", home.at("keys/a.key").canonicalize().unwrap().display()));
+}

@@ -37,11 +37,13 @@ mod look;
 mod meter;
 mod names;
 mod net;
+mod scrub;
 mod state;
 #[cfg(test)]
 mod tests;
 mod text;
 mod trap;
+mod vault;
 
 pub use catalog::Want;
 pub use contract::{ACCEPTED, Declared, offered};
@@ -50,6 +52,7 @@ pub use host::{PluginConfig, PluginsError, WasmPlugins};
 pub use load::{LoadProgress, LoadStage, OnProgress};
 pub use look::{Look, look};
 pub use net::{Resolve, SystemResolver, is_private};
+pub use vault::{ReadSecret, SecretError, SystemSecrets, trouble};
 
 /// What the runner needs of plugins; tests have a twin of it.
 pub trait Plugins: Send + Sync {

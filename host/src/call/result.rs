@@ -10,6 +10,7 @@ pub mod kind {
     pub const INVALID_INPUT: &str = "invalid-input";
     pub const NOT_FOUND: &str = "not-found";
     pub const DENIED: &str = "denied";
+    pub const AUTH_REQUIRED: &str = "auth-required";
     pub const TOO_LARGE: &str = "too-large";
     pub const INVALID_RESULT: &str = "invalid-result";
     pub const TRAPPED: &str = "trapped";

@@ -17,6 +17,8 @@ use super::load::CHECK_TIME;
 use super::meter::metered;
 use super::net::Net;
 use super::state::State;
+use super::text::cut;
+use super::vault::{ReadSecret, Vault};
 use super::{lift, trap};
 use crate::call::schema::Schema;
 use crate::call::{Effects, Failure, ToolResult, kind};
@@ -33,6 +35,7 @@ pub struct Bench {
     pub slots: Semaphore,
     pub net: Arc<Net>,
     pub values: Option<Arc<dyn KeyValues>>,
+    pub secrets: Arc<dyn ReadSecret>,
 }
 
 /// What an attempt needs of its plugin.
@@ -44,10 +47,11 @@ pub struct Target<'a> {
 }
 
 pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> AttemptOutcome {
-    let ledger = Arc::new(Ledger::new(&attempt.plugin));
-    let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone()));
-    let watch = Watch::start(&attempt.limits, attempt.cancel.clone());
     let held = narrowed(attempt.held, attempt.effects);
+    let vault = Arc::new(Vault::new(&held, Arc::clone(&bench.secrets)));
+    let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault)));
+    let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone(), Arc::clone(&vault)));
+    let watch = Watch::start(&attempt.limits, attempt.cancel.clone());
     let values = Values::new(&held.kv, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
     let state = State::new(held, &attempt.limits, watch.clone(), Arc::clone(&console), Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let limits = attempt.limits;
@@ -69,21 +73,29 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
             .await
     };
     let ended = match watched(&watch, &ledger, work).await {
-        Ok(types::Outcome::Pause(pause)) => paused(pause).await,
-        Ok(types::Outcome::Done(done)) => lift::success(done, target.output_schema, output_bytes).map(Ended::Result),
-        Ok(types::Outcome::Failed(failed)) => Err(lift::failure(failed)),
+        Ok(types::Outcome::Pause(pause)) => paused(pause, Arc::clone(&vault)).await,
+        Ok(types::Outcome::Done(done)) => lift::success(done, target.output_schema, output_bytes, &vault).map(Ended::Result),
+        Ok(types::Outcome::Failed(failed)) => Err(lacking(lift::failure(failed, &vault), &vault)),
+        Err(failure) if failure.kind == kind::TRAPPED => Err(lacking(failure, &vault)),
         Err(failure) => Err(failure),
     };
-    let ended = ended.unwrap_or_else(|failure| Ended::Result(ToolResult::Failure(failure)));
+    let ended = ended.unwrap_or_else(|failure| Ended::Result(ToolResult::Failure(Failure { message: vault.text(failure.message), ..failure })));
     // Whatever the guest made of it, and however it ended meanwhile.
     let ended = ledger.held_back().map_or(ended, Ended::HeldBack);
     console.finish();
     AttemptOutcome { ended, uses: ledger.uses(), refusals: ledger.refusals() }
 }
 
+/// A tool that failed after a request of its own lacked a secret failed for that, whatever it made of it.
+fn lacking(failure: Failure, vault: &Vault) -> Failure {
+    let Some(name) = vault.lacking() else { return failure };
+    let message = format!("the request needs the secret `{name}`, which this host cannot read; its operator can set it. {}", failure.message);
+    Failure { kind: kind::AUTH_REQUIRED.to_owned(), message: cut(&message, lift::MESSAGE_BYTES_MAX).into_owned(), ..failure }
+}
+
 /// Off the async threads and in bounded time: a pause may bring a schema, which is hostile input.
-async fn paused(pause: types::Pause) -> Result<Ended, Failure> {
-    let lifting = tokio::task::spawn_blocking(move || lift::asked(pause).map(Ended::Pause));
+async fn paused(pause: types::Pause, vault: Arc<Vault>) -> Result<Ended, Failure> {
+    let lifting = tokio::task::spawn_blocking(move || lift::asked(pause, &vault).map(Ended::Pause));
     match tokio::time::timeout(CHECK_TIME, lifting).await {
         Ok(lifted) => lifted.unwrap_or_else(|_| Err(Failure::new(kind::INVALID_RESULT, "the pause could not be checked; this is a bug of the host"))),
         Err(_) => Err(Failure::new(kind::INVALID_RESULT, format!("checking the pause took longer than {CHECK_TIME:?}"))),
@@ -92,13 +104,14 @@ async fn paused(pause: types::Pause) -> Result<Ended, Failure> {
 
 /// What a plugin says it offers: run under limits, with nothing held.
 pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &str, limits: &Limits) -> Result<types::Catalog, Failure> {
-    let console = Arc::new(Console::new(String::new(), None));
+    let vault = Arc::new(Vault::new(&Held::default(), Arc::clone(&bench.secrets)));
+    let console = Arc::new(Console::new(String::new(), None, Arc::clone(&vault)));
     let watch = Watch::start(limits, tokio_util::sync::CancellationToken::new());
-    let ledger = Arc::new(Ledger::new(plugin));
+    let ledger = Arc::new(Ledger::new(plugin, Arc::clone(&vault)));
     let values = Values::none(Arc::clone(&ledger));
     let state = State::new(Held::default(), limits, watch.clone(), console, Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let work = with_instance(bench, pre, state, limits, async |plugin, store| plugin.pausegate_plugin_tools().call_list_tools(store).await);
-    watched(&watch, &ledger, work).await?.map_err(lift::failure)
+    watched(&watch, &ledger, work).await?.map_err(|failed| lift::failure(failed, &vault))
 }
 
 type Instance = super::bindings::PluginKeyvalue;

@@ -10,7 +10,9 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use super::bindings::{log, progress};
+use super::scrub::Sieve;
 use super::text::cut;
+use super::vault::Vault;
 use crate::plugin::Watcher;
 
 /// Bytes of all lines of one attempt that are passed on.
@@ -27,6 +29,7 @@ const WRITE_BYTES_MAX: usize = 64 << 10;
 pub struct Console {
     call_id: String,
     watcher: Option<Arc<dyn Watcher>>,
+    vault: Arc<Vault>,
     said: Mutex<Said>,
 }
 
@@ -36,14 +39,22 @@ struct Said {
     lines: usize,
     dropped: usize,
     progress: usize,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+    stdout: Written,
+    stderr: Written,
     tail: Vec<u8>,
 }
 
+/// What stands on a stream without a line end.
+#[derive(Default)]
+struct Written {
+    pending: Vec<u8>,
+    /// There from the first write on, where there are secrets: one may be written in pieces.
+    sieve: Option<Sieve>,
+}
+
 impl Console {
-    pub fn new(call_id: String, watcher: Option<Arc<dyn Watcher>>) -> Self {
-        Self { call_id, watcher, said: Mutex::default() }
+    pub fn new(call_id: String, watcher: Option<Arc<dyn Watcher>>, vault: Arc<Vault>) -> Self {
+        Self { call_id, watcher, vault, said: Mutex::default() }
     }
 
     fn line(&self, said: &mut Said, level: &'static str, message: &str) {
@@ -59,12 +70,14 @@ impl Console {
         }
     }
 
-    pub fn log(&self, level: &'static str, message: &str) {
+    pub fn log(&self, level: &'static str, message: String) {
+        let message = &self.vault.text(message);
         let mut said = self.said.lock().expect("no panic under this lock");
         self.line(&mut said, level, message);
     }
 
-    fn progress(&self, done: f64, total: Option<f64>, message: &str) {
+    fn progress(&self, done: f64, total: Option<f64>, message: String) {
+        let message = &self.vault.text(message);
         let mut said = self.said.lock().expect("no panic under this lock");
         said.progress += 1;
         if said.progress > PROGRESS_MAX || !done.is_finite() {
@@ -77,6 +90,17 @@ impl Console {
 
     fn write(&self, stream: Stream, bytes: &[u8]) {
         let mut said = self.said.lock().expect("no panic under this lock");
+        let written = said.written(stream);
+        if written.sieve.is_none() {
+            written.sieve = self.vault.sieve();
+        }
+        match written.sieve.as_mut().map(|sieve| sieve.push(bytes)) {
+            Some(bytes) => self.take(&mut said, stream, &bytes),
+            None => self.take(&mut said, stream, bytes),
+        }
+    }
+
+    fn take(&self, said: &mut Said, stream: Stream, bytes: &[u8]) {
         if stream == Stream::Error {
             let tail = &bytes[bytes.len().saturating_sub(STDERR_TAIL_BYTES)..];
             said.tail.extend_from_slice(tail);
@@ -84,17 +108,24 @@ impl Console {
             said.tail.drain(..over);
         }
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let pending = said.pending(stream);
+            let pending = &mut said.written(stream).pending;
             let room = LOG_BYTES_MAX.saturating_sub(pending.len());
             pending.extend_from_slice(&piece[..piece.len().min(room)]);
             if piece.ends_with(b"\n") {
-                self.flush(&mut said, stream);
+                self.flush(said, stream);
             }
         }
     }
 
+    /// What a sieve still keeps: nothing more comes that could make a secret of it.
+    fn drain(&self, said: &mut Said, stream: Stream) {
+        if let Some(mut sieve) = said.written(stream).sieve.take() {
+            self.take(said, stream, &sieve.finish());
+        }
+    }
+
     fn flush(&self, said: &mut Said, stream: Stream) {
-        let pending = std::mem::take(said.pending(stream));
+        let pending = std::mem::take(&mut said.written(stream).pending);
         let text = String::from_utf8_lossy(&pending);
         let text = text.trim_end_matches(['\r', '\n']);
         if !text.is_empty() {
@@ -105,8 +136,10 @@ impl Console {
     /// Passes on what stands without a line end, and how much was dropped.
     pub fn finish(&self) {
         let mut said = self.said.lock().expect("no panic under this lock");
-        self.flush(&mut said, Stream::Output);
-        self.flush(&mut said, Stream::Error);
+        for stream in [Stream::Output, Stream::Error] {
+            self.drain(&mut said, stream);
+            self.flush(&mut said, stream);
+        }
         if let Some(watcher) = self.watcher.as_ref().filter(|_| said.dropped > 0) {
             let message = format!("{} more log lines were dropped (limit {LOG_LINES_MAX} lines, {LOG_BYTES_MAX} bytes)", said.dropped);
             watcher.log(&self.call_id, "warn", &message);
@@ -115,13 +148,14 @@ impl Console {
 
     /// The last of standard error.
     pub fn stderr_tail(&self) -> String {
-        let said = self.said.lock().expect("no panic under this lock");
+        let mut said = self.said.lock().expect("no panic under this lock");
+        self.drain(&mut said, Stream::Error);
         String::from_utf8_lossy(&said.tail).trim().to_owned()
     }
 }
 
 impl Said {
-    fn pending(&mut self, stream: Stream) -> &mut Vec<u8> {
+    fn written(&mut self, stream: Stream) -> &mut Written {
         match stream {
             Stream::Output => &mut self.stdout,
             Stream::Error => &mut self.stderr,
@@ -199,14 +233,14 @@ impl log::Host for super::state::State {
             log::Level::Warn => "warn",
             log::Level::Error => "error",
         };
-        self.console.log(level, &message);
+        self.console.log(level, message);
         Ok(())
     }
 }
 
 impl progress::Host for super::state::State {
     fn report(&mut self, done: f64, total: Option<f64>, message: String) -> wasmtime::Result<()> {
-        self.console.progress(done, total, &message);
+        self.console.progress(done, total, message);
         Ok(())
     }
 }

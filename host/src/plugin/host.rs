@@ -15,6 +15,7 @@ use super::engine::{self, Ticker};
 use super::load::{COMPILE_TIME, LIST_TOOLS, LoadProgress, LoadStage, Loaded, Loader, OnProgress, Plugin};
 use super::net::{Net, Resolve, SystemResolver};
 use super::state;
+use super::vault::{ReadSecret, SystemSecrets};
 use crate::call::{ToolResult, ToolSpec, kind};
 use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Limits, Uses};
@@ -42,6 +43,8 @@ pub struct PluginConfig {
     pub resolver: Arc<dyn Resolve>,
     /// Keeps plugins' values; where there is none, they have none.
     pub values: Option<Arc<dyn KeyValues>>,
+    /// Values of secrets; tests have their own.
+    pub secrets: Arc<dyn ReadSecret>,
 }
 
 impl PluginConfig {
@@ -57,6 +60,7 @@ impl PluginConfig {
             progress: None,
             resolver: Arc::new(SystemResolver),
             values: None,
+            secrets: Arc::new(SystemSecrets),
         }
     }
 }
@@ -123,6 +127,7 @@ fn loader(config: PluginConfig) -> Result<Arc<Loader>, PluginsError> {
         slots: Semaphore::new(config.instances as usize),
         net: Arc::new(Net::new(config.resolver)),
         values: config.values,
+        secrets: config.secrets,
     };
     Ok(Arc::new(Loader {
         bench: Arc::new(bench),

@@ -1,24 +1,32 @@
 //! Outgoing HTTP: every request is brought into one form, judged against the lines that an attempt holds, and sent to an
-//! address that was looked up once and checked. Redirects go to the guest, no proxy is used, nothing is kept open.
+//! address that was looked up once and checked. Redirects go to the guest, no proxy is used. Secrets are put in on the
+//! way out, after the guest's own words were looked through, and taken out of what comes back.
 
 use std::cell::OnceCell;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use http::Request;
+use http::{HeaderName, Request};
 use tokio::sync::Semaphore;
-use url::{Host, Url};
-use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
+use url::Url;
+use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
 use super::ledger::Ledger;
-use super::net::{Net, is_private};
+use super::net::Net;
 use crate::capability::frozen::HttpUse;
 use crate::capability::pattern::{UrlPattern, exact};
-use crate::capability::{FrozenUse, Held, HeldHttp, Opening, Refusal};
+use crate::capability::{FrozenUse, Held, HeldHttp, Opening, Refusal, Secret};
 
 mod approval;
+mod body;
+mod form;
+mod guard;
+mod pool;
 mod send;
+
+use form::{is_local, normal_form};
+pub use pool::{IDLE_TIME, Pool};
 
 /// Requests of one attempt that are open at the same time.
 pub const CONNECTIONS_MAX: usize = 8;
@@ -60,13 +68,14 @@ impl Requests {
         }
     }
 
-    /// Whether one of the lines allows it, and whether one of those admits private addresses.
-    fn judge(lines: &[Line], method: &str, url: &Url) -> Option<Private> {
+    /// Of these lines those that allow it, and what they say together.
+    fn judge(lines: &[Line], method: &str, url: &Url) -> Option<Allowed> {
         let allowing = lines.iter().filter(|line| {
             let pattern = line.pattern.get_or_init(|| UrlPattern::parse(&line.held.url).ok());
             line.held.methods.iter().any(|held| held == method) && pattern.as_ref().is_some_and(|pattern| pattern.matches(url))
         });
-        allowing.map(|line| if line.held.private { Private::Admitted } else { Private::Refused }).max()
+        let lines: Vec<_> = allowing.map(|line| line.held.clone()).collect();
+        (!lines.is_empty()).then(|| Allowed::by(lines))
     }
 
     fn prepare(&self, request: &Request<WasiBody>, options: Option<RequestOptions>) -> Result<send::Outgoing, Error> {
@@ -76,20 +85,21 @@ impl Requests {
         }
         let url = normal_form(request.uri()).ok_or(Error::HttpRequestUriInvalid)?;
         let held = Self::judge(&self.lines, &method, &url);
-        let Some(private) = held.or_else(|| Self::judge(&self.reach, &method, &url)) else {
+        let waits = held.is_none().then(|| Arc::clone(&self.approved));
+        let Some(allowed) = held.or_else(|| Self::judge(&self.reach, &method, &url)) else {
             self.ledger.refuse(refusal(&self.ledger.plugin, &method, &url, is_local(&url)));
             return Err(Error::HttpRequestDenied);
         };
-        let waits = held.is_none().then(|| Arc::clone(&self.approved));
-        if private == Private::Refused && is_local(&url) {
+        if allowed.private == Private::Refused && is_local(&url) {
             self.ledger.refuse(refusal(&self.ledger.plugin, &method, &url, true));
             return Err(Error::HttpRequestDenied);
         }
+        self.guard(request, &allowed.secrets, &attempted(&method, &url))?;
         let connection = Arc::clone(&self.connections).try_acquire_owned().map_err(|_| Error::ConnectionLimitReached)?;
         Ok(send::Outgoing {
             method,
             url,
-            private,
+            allowed,
             waits,
             options: options.unwrap_or_default(),
             deadline: self.deadline,
@@ -98,16 +108,62 @@ impl Requests {
             net: Arc::clone(&self.net),
         })
     }
+
+    /// Before the host puts in anything: the guest wrote no secret, and those to put in are there.
+    fn guard(&self, request: &Request<WasiBody>, secrets: &[Secret], attempted: &str) -> Result<(), Error> {
+        let vault = &self.ledger.vault;
+        if let Some(why) = guard::objection(request, secrets, vault.scrubber().map(|scrubber| &**scrubber)) {
+            self.ledger.refuse(Refusal { attempted: attempted.to_owned(), allow_with: format!("# {why}") });
+            return Err(Error::HttpRequestDenied);
+        }
+        for secret in secrets {
+            if let Err(refusal) = vault.value(secret, attempted) {
+                self.ledger.refuse(refusal);
+                return Err(Error::ConfigurationError);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the lines that match a request say of it.
+struct Allowed {
+    /// Admitted by one is admitted.
+    private: Private,
+    /// Of several for the same place the first line's.
+    secrets: Vec<Secret>,
+    lines: Vec<HeldHttp>,
+}
+
+impl Allowed {
+    fn by(lines: Vec<HeldHttp>) -> Self {
+        let mut secrets: Vec<Secret> = Vec::new();
+        for secret in lines.iter().filter_map(|line| line.secret.as_ref()) {
+            if !secrets.iter().any(|other| other.slot == secret.slot) {
+                secrets.push(secret.clone());
+            }
+        }
+        let private = if lines.iter().any(|line| line.private) { Private::Admitted } else { Private::Refused };
+        Self { private, secrets, lines }
+    }
 }
 
 /// Whether an address of this host or network may be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Private {
     Refused,
     Admitted,
 }
 
 impl WasiHttpHooks for Requests {
+    fn is_forbidden_header(&mut self, name: &HeaderName) -> bool {
+        guard::is_forbidden(name)
+    }
+
+    fn forbidden_header_filter(&mut self) -> ForbiddenHeaderFilter {
+        Arc::new(guard::is_forbidden)
+    }
+
     fn set_host_header(&mut self) -> bool {
         // Set from the checked URL when the request is sent.
         false
@@ -127,71 +183,22 @@ impl WasiHttpHooks for Requests {
     }
 }
 
-/// Scheme, host, port and path in the one form that is both judged and sent: lower case, IDN and numbers resolved, no
-/// final dot, no default port, no user, path without `.` and `..`.
-fn normal_form(uri: &http::Uri) -> Option<Url> {
-    let mut url = Url::parse(&uri.to_string()).ok()?;
-    if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
-        return None;
-    }
-    if let Some(Host::Domain(host)) = url.host()
-        && let Some(bare) = host.strip_suffix('.')
-    {
-        let bare = bare.to_owned();
-        url.set_host(Some(&bare)).ok()?;
-    }
-    url.set_fragment(None);
-    // A host that is only dots, or has an empty label, has no one meaning.
-    match url.host()? {
-        Host::Domain(host) if host.split('.').any(str::is_empty) => None,
-        _ => Some(url),
-    }
-}
-
-/// Names and literals that are private before anything is looked up.
-fn is_local(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => is_private(address.into()),
-        Some(Host::Ipv6(address)) => is_private(address.into()),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
-}
-
 fn refusal(plugin: &str, method: &str, url: &Url, private: bool) -> Refusal {
-    let shown = exact(url);
     let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let mut allow_with = format!("[[plugins.{plugin}.http]]\nurl = {}\nmethods = [{}]", text(&shown), text(method));
+    let mut allow_with = format!("[[plugins.{plugin}.http]]\nurl = {}\nmethods = [{}]", text(&exact(url)), text(method));
     if private {
         allow_with.push_str("\nprivate = true");
     }
-    Refusal { attempted: format!("http {method} {}", super::text::cut(&shown, 500)), allow_with }
+    Refusal { attempted: attempted(method, url), allow_with }
+}
+
+fn attempted(method: &str, url: &Url) -> String {
+    format!("http {method} {}", exact(url))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn w22_a_url_has_one_normal_form() {
-        let form = |uri: &str| normal_form(&uri.parse().unwrap()).map(|url| url.to_string());
-        for uri in [
-            "https://api.test/x",
-            "https://API.TEST/x",
-            "https://api.test./x",
-            "https://api.test:443/x",
-            "https://api.test/a/../x",
-            "https://api.test/./x",
-        ] {
-            assert_eq!(form(uri).as_deref(), Some("https://api.test/x"), "{uri}");
-        }
-        for uri in ["http://127.0.0.1/", "http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://0177.0.0.1/", "http://127.0.0.1./"] {
-            assert_eq!(form(uri).as_deref(), Some("http://127.0.0.1/"), "{uri}");
-        }
-        assert_eq!(form("http://user@api.test/"), None);
-        assert_eq!(form("http://a..b/"), None);
-        assert_eq!(form("https://api.test:8443/x?q=1").as_deref(), Some("https://api.test:8443/x?q=1"));
-    }
 
     #[test]
     fn w26_a_refusal_says_what_would_allow_it() {

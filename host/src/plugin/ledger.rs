@@ -1,17 +1,24 @@
 //! What an attempt used, what it was refused, and the one use that was held back for a person: counted at the host call.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
+use super::text::cut;
+use super::vault::Vault;
 use crate::capability::{FrozenUse, Refusal, Uses, is_safe};
 
 /// Refusals kept of one attempt; the first ones tell the most.
 pub const REFUSALS_MAX: usize = 16;
+/// Bytes of what was attempted; more is cut.
+pub const ATTEMPTED_BYTES_MAX: usize = 1 << 10;
+/// Bytes of the line that would allow it; no longer one could be read.
+pub const LINE_BYTES_MAX: usize = 4 << 10;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Ledger {
     pub plugin: String,
+    pub vault: Arc<Vault>,
     entries: Mutex<Entries>,
     holding: Notify,
 }
@@ -33,8 +40,8 @@ pub struct Ending;
 pub struct HadEffect;
 
 impl Ledger {
-    pub fn new(plugin: &str) -> Self {
-        Self { plugin: plugin.to_owned(), ..Self::default() }
+    pub fn new(plugin: &str, vault: Arc<Vault>) -> Self {
+        Self { plugin: plugin.to_owned(), vault, entries: Mutex::default(), holding: Notify::default() }
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {
@@ -93,8 +100,14 @@ impl Ledger {
         self.entries().held_back.clone()
     }
 
-    /// The same refusal is kept once.
+    /// The same refusal is kept once, without the value of any secret.
     pub fn refuse(&self, refusal: Refusal) {
+        let allow_with = match refusal.allow_with.len() {
+            0..=LINE_BYTES_MAX => self.vault.text(refusal.allow_with),
+            _ => format!("# the line that allows it has more than {LINE_BYTES_MAX} bytes"),
+        };
+        let attempted = cut(&self.vault.text(refusal.attempted), ATTEMPTED_BYTES_MAX).into_owned();
+        let refusal = Refusal { attempted, allow_with };
         let refusals = &mut self.entries().refusals;
         if refusals.len() < REFUSALS_MAX && !refusals.contains(&refusal) {
             refusals.push(refusal);
@@ -113,5 +126,5 @@ impl Ledger {
 /// The refusal of a use that nobody can be asked about any more; `line` would allow it without asking.
 pub fn too_late(frozen: &FrozenUse, line: &str) -> Refusal {
     let why = "only an approval opens it so far, and nobody can be asked once an attempt had an effect";
-    Refusal { attempted: super::text::cut(&frozen.to_string(), 500).into(), allow_with: format!("{line}\n# {why}") }
+    Refusal { attempted: frozen.to_string(), allow_with: format!("{line}\n# {why}") }
 }

@@ -1,4 +1,4 @@
-//! What a plugin returned, checked and in the host's own words.
+//! What a plugin returned, checked, without any secret's value, and in the host's own words.
 
 use std::fmt::Display;
 
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::bindings::types;
 use super::text::cut;
+use super::vault::Vault;
 use crate::call::arguments::read_json;
 use crate::call::schema::Schema;
 use crate::call::{Content, EffectState, Failure, ToolResult, kind};
@@ -32,13 +33,13 @@ const MEDIA_TYPE_BYTES_MAX: usize = 128;
 const PLUGIN_KINDS: [&str; 10] =
     ["invalid-input", "not-found", "denied", "auth-required", "timeout", "rate-limited", "unavailable", "too-large", "conflict", "failed"];
 
-pub fn success(done: types::Success, schema: Option<&Schema>, output_bytes: u64) -> Result<ToolResult, Failure> {
+pub fn success(done: types::Success, schema: Option<&Schema>, output_bytes: u64, vault: &Vault) -> Result<ToolResult, Failure> {
     let bytes: u64 = done.content.iter().map(|piece| size(&piece.body)).sum();
     if bytes > output_bytes {
         let message = format!("the result has {bytes} bytes, the limit is {output_bytes}");
         return Err(Failure::new(kind::TOO_LARGE, message));
     }
-    let content: Vec<_> = done.content.into_iter().map(|piece| content(piece.body)).collect::<Result<_, _>>()?;
+    let content: Vec<_> = done.content.into_iter().map(|piece| content(piece.body, vault)).collect::<Result<_, _>>()?;
     let mut structured = content.iter().filter_map(|piece| match piece {
         Content::Structured { value } => Some(value),
         _ => None,
@@ -63,13 +64,13 @@ fn size(body: &types::Body) -> u64 {
     bytes as u64
 }
 
-fn content(body: types::Body) -> Result<Content, Failure> {
+fn content(body: types::Body, vault: &Vault) -> Result<Content, Failure> {
     match body {
-        types::Body::Text(text) => Ok(Content::Text { text }),
-        types::Body::Structured(text) => Ok(Content::Structured { value: json("the structured piece", &text)? }),
+        types::Body::Text(text) => Ok(Content::Text { text: vault.text(text) }),
+        types::Body::Structured(text) => Ok(Content::Structured { value: json("the structured piece", &text, vault)? }),
         types::Body::Blob(blob) if blob.media_type.len() > MEDIA_TYPE_BYTES_MAX => Err(invalid("a media type of more than 128 bytes")),
         types::Body::Blob(blob) if !is_media_type(&blob.media_type) => Err(invalid("a media type that is none, such as `image/png`")),
-        types::Body::Blob(blob) => Ok(Content::Blob { media_type: blob.media_type, data: STANDARD.encode(blob.data) }),
+        types::Body::Blob(blob) => Ok(Content::Blob { media_type: vault.text(blob.media_type), data: STANDARD.encode(vault.bytes(blob.data)) }),
     }
 }
 
@@ -81,11 +82,12 @@ fn is_media_type(text: &str) -> bool {
         && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
-pub fn failure(failed: types::Failure) -> Failure {
+pub fn failure(failed: types::Failure, vault: &Vault) -> Failure {
+    let message = vault.text(failed.message);
     let (kind, message) = if PLUGIN_KINDS.contains(&failed.kind.as_str()) {
-        (failed.kind, failed.message)
+        (failed.kind, message)
     } else {
-        (kind::FAILED.to_owned(), format!("{}: {}", cut(&failed.kind, 64), failed.message))
+        (kind::FAILED.to_owned(), format!("{}: {message}", cut(&vault.text(failed.kind), 64)))
     };
     Failure {
         kind,
@@ -99,7 +101,7 @@ pub fn failure(failed: types::Failure) -> Failure {
     }
 }
 
-pub fn asked(pause: types::Pause) -> Result<Asked, Failure> {
+pub fn asked(pause: types::Pause, vault: &Vault) -> Result<Asked, Failure> {
     if pause.key.len() > KEY_BYTES_MAX {
         return Err(invalid(format!("a pause key of {} bytes, at most {KEY_BYTES_MAX} fit", pause.key.len())));
     }
@@ -111,26 +113,32 @@ pub fn asked(pause: types::Pause) -> Result<Asked, Failure> {
         Some(text) if text.len() > CONTEXT_BYTES_MAX => {
             return Err(invalid(format!("a pause context of {} bytes, at most {CONTEXT_BYTES_MAX} fit", text.len())));
         }
-        Some(text) => Some(json("the pause context", &text)?),
+        Some(text) => Some(json("the pause context", &text, vault)?),
         None => None,
     };
-    Ok(Asked { key: pause.key, reason: cut(&pause.reason, REASON_BYTES_MAX).into_owned(), context, ask: ask(pause.ask)?, state: pause.state })
+    Ok(Asked {
+        key: vault.text(pause.key),
+        reason: cut(&vault.text(pause.reason), REASON_BYTES_MAX).into_owned(),
+        context,
+        ask: ask(pause.ask, vault)?,
+        state: pause.state.map(|state| vault.bytes(state)),
+    })
 }
 
-fn ask(ask: types::Ask) -> Result<Ask, Failure> {
+fn ask(ask: types::Ask, vault: &Vault) -> Result<Ask, Failure> {
     match ask {
         types::Ask::Approval => Ok(Ask::Approval),
         types::Ask::Text => Ok(Ask::Text),
-        types::Ask::Choice(options) => choices(options),
-        types::Ask::Form(schema) => Ok(Ask::Form { schema: answer_schema(&schema)? }),
+        types::Ask::Choice(options) => choices(options, vault),
+        types::Ask::Form(schema) => Ok(Ask::Form { schema: answer_schema(&schema, vault)? }),
         types::Ask::Other(question) if question.kind.is_empty() || question.kind.len() > KEY_BYTES_MAX => {
             Err(invalid(format!("a question kind of {} bytes, 1 to {KEY_BYTES_MAX} fit", question.kind.len())))
         }
-        types::Ask::Other(question) => Ok(Ask::Other { schema: answer_schema(&question.schema)?, kind: question.kind }),
+        types::Ask::Other(question) => Ok(Ask::Other { schema: answer_schema(&question.schema, vault)?, kind: vault.text(question.kind) }),
     }
 }
 
-fn choices(options: Vec<types::Choice>) -> Result<Ask, Failure> {
+fn choices(options: Vec<types::Choice>, vault: &Vault) -> Result<Ask, Failure> {
     if options.is_empty() || options.len() > CHOICES_MAX {
         return Err(invalid(format!("a question with {} choices, 1 to {CHOICES_MAX} fit", options.len())));
     }
@@ -143,18 +151,21 @@ fn choices(options: Vec<types::Choice>) -> Result<Ask, Failure> {
             return Err(invalid(format!("the choice `{}` stands twice", option.value)));
         }
     }
-    Ok(Ask::Choice { options: options.into_iter().map(|option| Choice { value: option.value, label: option.label }).collect() })
+    let choice = |option: types::Choice| Choice { value: vault.text(option.value), label: option.label.map(|label| vault.text(label)) };
+    Ok(Ask::Choice { options: options.into_iter().map(choice).collect() })
 }
 
 /// The schema of an answer: hostile input like any other, limited in size and depth by `Schema`.
-fn answer_schema(text: &str) -> Result<Value, Failure> {
-    let schema = json("the schema of the answer", text)?;
+fn answer_schema(text: &str, vault: &Vault) -> Result<Value, Failure> {
+    let schema = json("the schema of the answer", text, vault)?;
     Schema::compile(&schema).map_err(|error| invalid(format!("the answer's {error}")))?;
     Ok(schema)
 }
 
-fn json(what: &str, text: &str) -> Result<Value, Failure> {
-    read_json(text).map_err(|error| invalid(format!("{what} cannot be read: {}", error.to_string().trim_start_matches("arguments are "))))
+fn json(what: &str, text: &str, vault: &Vault) -> Result<Value, Failure> {
+    read_json(text)
+        .map(|value| vault.json(value))
+        .map_err(|error| invalid(format!("{what} cannot be read: {}", error.to_string().trim_start_matches("arguments are "))))
 }
 
 fn invalid(why: impl Display) -> Failure {

@@ -8,6 +8,8 @@ use futures_util::future::BoxFuture;
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use super::http::{IDLE_TIME, Pool};
+
 /// Names to addresses.
 pub trait Resolve: Send + Sync {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
@@ -25,12 +27,13 @@ impl Resolve for SystemResolver {
 /// What requests of all attempts share.
 pub struct Net {
     pub resolver: Arc<dyn Resolve>,
+    pub pool: Arc<Pool>,
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
 impl Net {
     pub fn new(resolver: Arc<dyn Resolve>) -> Self {
-        Self { resolver, tls: OnceLock::new() }
+        Self { resolver, pool: Arc::new(Pool::new(IDLE_TIME)), tls: OnceLock::new() }
     }
 
     /// TLS with the certificates that this host trusts, read at the first request.
@@ -58,20 +61,23 @@ pub fn is_private(address: IpAddr) -> bool {
 
 fn is_private_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
-    matches!(
-        (a, b, c),
-        (0 | 10 | 127, ..)
-            | (100, 64..=127, _)
-            | (169, 254, _)
-            | (172, 16..=31, _)
-            | (192, 0, 0 | 2)
-            | (192, 88, 99)
-            | (192, 168, _)
-            | (198, 18 | 19, _)
-            | (198, 51, 100)
-            | (203, 0, 113)
-            | (224.., ..)
-    )
+    // A public one by which a large cloud's hosts reach their own.
+    let cloud = address == Ipv4Addr::new(168, 63, 129, 16);
+    cloud
+        || matches!(
+            (a, b, c),
+            (0 | 10 | 127, ..)
+                | (100, 64..=127, _)
+                | (169, 254, _)
+                | (172, 16..=31, _)
+                | (192, 0, 0 | 2)
+                | (192, 88, 99)
+                | (192, 168, _)
+                | (198, 18 | 19, _)
+                | (198, 51, 100)
+                | (203, 0, 113)
+                | (224.., ..)
+        )
 }
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
@@ -91,6 +97,8 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         [0x2002, high, low, ..] => embedded(high, low),
         // Teredo, benchmarking, ORCHID and the like; documentation.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, ..] => true,
+        // ISATAP.
+        [_, _, _, _, 0 | 0x200, 0x5efe, high, low] if embedded(high, low) => true,
         // Discard-only.
         [0x100, 0, 0, 0, ..] => true,
         // Only 2000::/3 is handed out: everything else is local, multicast or reserved.
@@ -115,6 +123,8 @@ mod tests {
             "100.64.0.1",
             "224.0.0.1",
             "255.255.255.255",
+            "168.63.129.16",
+            "2001:470:1:1:0:5efe:a00:1",
             "::",
             "::1",
             "::ffff:127.0.0.1",

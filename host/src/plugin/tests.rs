@@ -18,6 +18,8 @@ mod held_back;
 mod limits;
 mod loading;
 mod outcomes;
+mod requests;
+mod secrets;
 mod values;
 mod web;
 
@@ -37,6 +39,7 @@ fn probe() -> &'static WasmPlugins {
         let mut config = PluginConfig::new(dir.path(), None);
         config.resolver = Arc::new(web::TestNames);
         config.values = Some(Arc::new(crate::capability::keyvalue::twin::Twin::default()));
+        config.secrets = Arc::new(secrets::TestSecrets);
         // On a thread of its own: some tests are inside a runtime already.
         let plugins = std::thread::spawn(move || runtime(2).block_on(WasmPlugins::load(config)).unwrap()).join().unwrap();
         assert_eq!(plugins.failures(), []);

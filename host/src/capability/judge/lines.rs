@@ -80,7 +80,7 @@ fn reach_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Option<Opening> {
     let methods = methods(grant, call);
     let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && !methods.is_empty() && grant.tools.has(call.own_tool());
     let url = UrlTemplate::parse(&grant.url).ok().filter(|_| waits)?.widest();
-    Some(Opening::Http(HeldHttp { url, methods, private: grant.private }))
+    Some(Opening::Http(HeldHttp { url, methods, private: grant.private, secret: grant.secret.clone() }))
 }
 
 fn access(grant: &FsGrant, call: &CallFacts<'_>) -> Access {

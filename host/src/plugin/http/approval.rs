@@ -44,7 +44,7 @@ impl Outgoing {
                 self.too_large(&format!("a body of over {FROZEN_BODY_BYTES_MAX} bytes"));
                 Err(Error::HttpRequestBodySize(Some(FROZEN_BODY_BYTES_MAX as u64)))
             }
-            Err(error) => Err(error.downcast::<Error>().map_or(Error::HttpProtocolError, |error| *error)),
+            Err(error) => Err(error.downcast::<Error>().map_or(Error::HttpProtocolError, |error| self.told_of(*error))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 
@@ -10,13 +10,17 @@ use super::*;
 use crate::call::kind;
 use crate::capability::{Refusal, Uses};
 
-/// Names of the tests: `rebind.test` has a public address first and a loopback one second.
+/// Names of the tests: `rebind.test` has a public address and a loopback one, `again.test` another one at each lookup.
 pub struct TestNames;
+
+/// Of `again.test`.
+static LOOKUPS: AtomicU8 = AtomicU8::new(0);
 
 impl Resolve for TestNames {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
         let addresses: Vec<IpAddr> = match host {
             "api.test" | "localhost" => vec!["127.0.0.1".parse().unwrap()],
+            "again.test" => vec![IpAddr::from([127, 0, 0, 1 + LOOKUPS.fetch_add(1, Ordering::SeqCst)])],
             "rebind.test" => vec!["93.184.215.14".parse().unwrap(), "127.0.0.1".parse().unwrap()],
             _ => Vec::new(),
         };
@@ -26,7 +30,7 @@ impl Resolve for TestNames {
 
 /// A server that answers every connection with `answer`, and counts them.
 pub struct Server {
-    port: u16,
+    pub port: u16,
     hits: Arc<AtomicUsize>,
 }
 
@@ -62,7 +66,7 @@ impl Server {
 
     pub fn line(&self, path: &str, methods: &[&str], private: bool) -> HeldHttp {
         let methods = methods.iter().map(|method| (*method).to_owned()).collect();
-        HeldHttp { url: format!("http://api.test:{}{path}", self.port), methods, private }
+        HeldHttp { url: format!("http://api.test:{}{path}", self.port), methods, private, secret: None }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -70,7 +74,7 @@ impl Server {
     }
 }
 
-fn read_head(stream: &mut TcpStream) -> String {
+pub fn read_head(stream: &mut TcpStream) -> String {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
@@ -81,7 +85,7 @@ fn read_head(stream: &mut TcpStream) -> String {
 
 pub const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
 
-async fn request(held: Vec<HeldHttp>, method: &str, url: &str) -> AttemptOutcome {
+pub async fn request(held: Vec<HeldHttp>, method: &str, url: &str) -> AttemptOutcome {
     request_by("http", held, method, url, "").await
 }
 
@@ -143,13 +147,22 @@ async fn w22_only_the_granted_origin_is_reached() {
 #[tokio::test]
 async fn w23_a_name_with_a_private_address_is_refused_before_any_connection() {
     let server = Server::fixed(OK);
-    let held = |private| vec![HeldHttp { url: format!("http://rebind.test:{}/*", server.port), methods: vec!["GET".into()], private }];
+    let held = |private| vec![HeldHttp { url: format!("http://rebind.test:{}/*", server.port), methods: vec!["GET".into()], private, secret: None }];
     let url = format!("http://rebind.test:{}/x", server.port);
     let outcome = request(held(false), "GET", &url).await;
     assert_eq!(failure(&outcome).kind, "denied");
     assert_eq!(outcome.uses, Uses::default());
     assert!(outcome.refusals[0].allow_with.ends_with("private = true"), "{:?}", outcome.refusals);
     assert_eq!(server.hits(), 0);
+}
+
+#[tokio::test]
+async fn w23_a_name_is_looked_up_once_and_that_address_is_reached() {
+    let server = Server::fixed(OK);
+    let held = vec![HeldHttp { url: format!("http://again.test:{}/*", server.port), methods: vec!["GET".into()], private: true, secret: None }];
+    let outcome = request(held, "GET", &format!("http://again.test:{}/x", server.port)).await;
+    assert_eq!(structured(&outcome)["status"], 200);
+    assert_eq!((server.hits(), LOOKUPS.load(Ordering::SeqCst)), (1, 1), "a second lookup would lead elsewhere");
 }
 
 #[tokio::test]
@@ -168,6 +181,56 @@ async fn w24_redirects_go_to_the_guest() {
     }
 }
 
+/// status, where it points, and what a guest gets that follows it under a grant for `http://api.test:PORT/**` alone.
+#[tokio::test]
+async fn w24_a_guest_that_follows_is_judged_anew() {
+    let mut table = Vec::new();
+    for status in [301, 302, 303, 307, 308] {
+        for target in [
+            "/other",
+            "http://api.test:PORT/other",
+            "http://sub.api.test:PORT/",
+            "http://elsewhere.test/",
+            "https://api.test:PORT/",
+            "http://api.test:1/",
+            "http://127.0.0.1:PORT/",
+        ] {
+            let server = Server::start(move |mut stream| {
+                let head = read_head(&mut stream);
+                let port = stream.local_addr().unwrap().port();
+                let location = target.replace("PORT", &port.to_string());
+                let location = if location.starts_with('/') { format!("http://api.test:{port}{location}") } else { location };
+                let answer = match head.starts_with("GET /other") {
+                    true => OK.to_owned(),
+                    false => format!("HTTP/1.1 {status} Moved\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n"),
+                };
+                stream.write_all(answer.as_bytes()).unwrap();
+            });
+            let mut attempt = attempt("follow", json!({"url": server.url("/")}));
+            attempt.held.http = vec![server.line("/**", &["GET"], true)];
+            let outcome = probe().call(attempt).await;
+            let got = match &outcome.ended {
+                Ended::Result(ToolResult::Failure(failure)) => failure.kind.clone(),
+                _ => text(&outcome).to_owned(),
+            };
+            table.push(format!("{status} {target}: {got}, {} reached the server", server.hits()));
+        }
+    }
+    // All statuses are alike.
+    let of = |status: &str| table.iter().filter_map(|row| row.strip_prefix(status)).map(|row| row.replace(status, "STATUS")).collect::<Vec<_>>();
+    let all = of("301");
+    ["302", "303", "307", "308"].into_iter().for_each(|status| assert_eq!(of(status), all, "{status}"));
+    insta::assert_snapshot!(all.join("\n"), @r"
+     /other: STATUS then 200, 2 reached the server
+     http://api.test:PORT/other: STATUS then 200, 2 reached the server
+     http://sub.api.test:PORT/: denied, 1 reached the server
+     http://elsewhere.test/: denied, 1 reached the server
+     https://api.test:PORT/: denied, 1 reached the server
+     http://api.test:1/: denied, 1 reached the server
+     http://127.0.0.1:PORT/: denied, 1 reached the server
+    ");
+}
+
 #[tokio::test]
 async fn w25_w26_the_line_a_refusal_prints_lets_it_pass() {
     let server = Server::fixed(OK);
@@ -184,6 +247,7 @@ async fn w25_w26_the_line_a_refusal_prints_lets_it_pass() {
         url: line["url"].as_str().unwrap().into(),
         methods: line["methods"].as_array().unwrap().iter().map(|method| method.as_str().unwrap().into()).collect(),
         private: line["private"].as_bool().unwrap(),
+        secret: None,
     };
     assert_eq!(structured(&request(vec![held.clone()], "GET", &url).await)["status"], 200);
     let unasked = HeldHttp { private: false, ..held };

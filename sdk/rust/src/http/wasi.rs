@@ -156,6 +156,8 @@ fn judge(code: &ErrorCode) -> (Kind, bool) {
         | E::TlsProtocolError
         | E::TlsCertificateError
         | E::TlsAlertReceived(_) => (Kind::Unavailable, false),
+        // The host lacks what the operator said it puts into the request.
+        E::ConfigurationError => (Kind::AuthRequired, false),
         E::HttpRequestMethodInvalid | E::HttpRequestUriInvalid | E::HttpRequestUriTooLong => (Kind::InvalidInput, false),
         E::HttpRequestBodySize(_) | E::HttpRequestHeaderSectionSize(_) | E::HttpRequestHeaderSize(_) => (Kind::TooLarge, false),
         E::HttpResponseBodySize(_) | E::HttpResponseHeaderSectionSize(_) | E::HttpResponseHeaderSize(_) => (Kind::TooLarge, true),

@@ -12,6 +12,7 @@ mod output;
 mod policy;
 mod questions;
 mod sandbox;
+mod secrets;
 mod signals;
 mod trust;
 

@@ -10,7 +10,7 @@ use super::reach::out_of_reach;
 use super::setup::{Flags, Setup, warnings};
 use super::{exit, identity, runtime};
 use crate::model;
-use crate::plugin::Plugins;
+use crate::plugin::{self, Plugins, SystemSecrets};
 use crate::report;
 use crate::report::{escape, table};
 
@@ -74,6 +74,7 @@ impl Doctor {
         ];
         if !broken_grants {
             checks.extend(plugins(&setup)?);
+            checks.extend(secrets(&setup)?);
         }
         checks.push(model(&setup));
         if self.json {
@@ -121,6 +122,24 @@ fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {
     checks.extend(warnings(setup, &grants, &plugins).into_iter().map(|warning| note("grants", warning)));
 
     checks.extend(plugins.failures().into_iter().map(|failure| wrong("plugin", format!("`{}`: {}", failure.name, failure.reason))));
+    Ok(checks)
+}
+
+/// Whether each that a grant names can be read; never its value.
+fn secrets(setup: &Setup) -> Result<Vec<Check>, Failure> {
+    let mut checks = Vec::new();
+    for (plugin, section) in &setup.grants()?.plugins {
+        for secret in section.http.iter().filter_map(|line| line.secret.as_ref()) {
+            let check = match plugin::trouble(secret, &SystemSecrets) {
+                None => fine("secret", format!("`{}` of `{plugin}`: {}", secret.name, secret.place())),
+                Some(why) => wrong("secret", format!("{why}; what `{plugin}` needs it for fails with `auth-required`")),
+            };
+            // One secret may stand on several lines.
+            if !checks.iter().any(|other: &Check| other.text == check.text) {
+                checks.push(check);
+            }
+        }
+    }
     Ok(checks)
 }
 

@@ -9,8 +9,9 @@ use super::setup::{Flags, Setup, argument_text};
 use super::{exit, runtime};
 use crate::call::ToolSpec;
 use crate::call::schema::Schema;
-use crate::capability::Verdict;
 use crate::capability::judge::{CallFacts, Explanation};
+use crate::capability::{Opening, Verdict};
+use crate::plugin::{SystemSecrets, trouble};
 use crate::report;
 use crate::report::escape;
 
@@ -59,12 +60,25 @@ impl Explain {
             }));
         } else {
             show(&tool, &explained);
+            missing(&explained).iter().for_each(|why| report::note(&escape::line(why)));
             if let Some(misfit) = misfit {
                 report::note(&format!("these arguments do not fit the tool: {}", escape::line(&misfit)));
             }
         }
         Ok(if explained.judgement.verdict == Verdict::Deny { exit::DENIED } else { exit::COMPLETED })
     }
+}
+
+/// Secrets of lines in force, or that an approval opens, which cannot be read.
+fn missing(explained: &Explanation) -> Vec<String> {
+    let opens = explained.judgement.opens.iter().filter_map(|opening| match opening {
+        Opening::Http(line) => Some(line),
+        _ => None,
+    });
+    let secrets = explained.judgement.held.http.iter().chain(opens).filter_map(|line| line.secret.as_ref());
+    let mut missing: Vec<String> = secrets.filter_map(|secret| trouble(secret, &SystemSecrets)).collect();
+    missing.dedup();
+    missing
 }
 
 fn show(tool: &ToolSpec, explained: &Explanation) {

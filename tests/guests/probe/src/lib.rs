@@ -8,6 +8,7 @@ mod hoards;
 mod limits;
 mod pauses;
 mod raw;
+mod secrets;
 mod values;
 mod web;
 
@@ -16,8 +17,9 @@ use hoards::{choices, headers, logline, pollables};
 use limits::{alloc, big, bigerror, boom, counter, echo, echo_once, env, exit, fail, logflood, print, progress, random, recurse, sleep, spin};
 use pauses::{approve_then_empty, ask_color_then_write, bad_result, pause, pause_forever, reserved, swallow};
 use raw::Probe;
+use secrets::{remembers, say};
 use values::{kv, kv_as_reader, settings};
-use web::{drip, http, http_as_reader};
+use web::{at_once, drip, follow, http, http_as_reader, sockets, times_out, upload};
 
 pausegate_sdk::plugin! {
     /// The tools that the SDK can make; `raw` has those that break the contract in ways it does not let one.
@@ -27,6 +29,7 @@ pausegate_sdk::plugin! {
             env, random, counter, pause, pause_forever, ask_color_then_write, approve_then_empty, swallow, reserved,
             pollables, headers, logline, choices, bad_result, fs_op, fs_all, fs_as_reader, append_then_sleep, http, http_as_reader, drip,
             kv, kv_as_reader, settings,
+            at_once, follow, sockets, times_out, upload, say, remembers,
         ],
     }
 }
@@ -39,6 +42,6 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_name_of_its_own() {
-        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 41);
+        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 48);
     }
 }

@@ -19,6 +19,7 @@ pub const FROZEN_NAME_BYTES_MAX: usize = 4 << 10;
 pub enum FrozenUse {
     Fs(FsUse),
     Http(HttpUse),
+    Kv(KvUse),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,12 +90,55 @@ pub struct HttpUse {
     pub preview: String,
 }
 
+/// One use of a plugin's values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KvUse {
+    pub operation: KvOperation,
+    pub keys: Vec<String>,
+    /// Of the values to set, one after the other with their lengths.
+    pub digest: Digest,
+    pub bytes: u64,
+    /// The first value's first bytes as text.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub preview: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KvOperation {
+    Get,
+    List,
+    Set,
+    Delete,
+    Increment,
+}
+
+impl KvOperation {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list the keys",
+            Self::Set => "set",
+            Self::Delete => "delete",
+            Self::Increment => "increment",
+        }
+    }
+
+    pub fn access(self) -> Access {
+        match self {
+            Self::Get | Self::List => Access::Read,
+            Self::Set | Self::Delete | Self::Increment => Access::Write,
+        }
+    }
+}
+
 impl FrozenUse {
     /// Whether making it can change anything outside.
     pub fn is_effectful(&self) -> bool {
         match self {
             Self::Fs(fs) => fs.operation.access() == Access::Write,
             Self::Http(http) => !is_safe(&http.method),
+            Self::Kv(kv) => kv.operation.access() == Access::Write,
         }
     }
 
@@ -102,6 +146,7 @@ impl FrozenUse {
     pub fn is_held(&self, held: &Held) -> bool {
         match self {
             Self::Fs(fs) => fs.ends().all(|path| covered(&held.fs, path, fs.operation.access())),
+            Self::Kv(kv) => held.kv.iter().any(|line| line.access >= kv.operation.access()),
             Self::Http(http) => held.http.iter().any(|line| {
                 let url = http.url.parse().ok();
                 line.methods.contains(&http.method) && url.is_some_and(|url| UrlPattern::parse(&line.url).is_ok_and(|line| line.matches(&url)))
@@ -136,6 +181,10 @@ impl std::fmt::Display for FrozenUse {
         match self {
             Self::Fs(FsUse { operation, path, to: None }) => write!(f, "fs {} {path}", operation.as_str()),
             Self::Fs(FsUse { operation, path, to: Some(to) }) => write!(f, "fs {} {path} to {to}", operation.as_str()),
+            Self::Kv(kv) => {
+                write!(f, "kv {}{}{}", kv.operation.as_str(), if kv.keys.is_empty() { "" } else { " " }, kv.keys.join(", "))?;
+                if kv.bytes > 0 { write!(f, ", {} bytes ({}): {}", kv.bytes, kv.digest, kv.preview) } else { Ok(()) }
+            }
             Self::Http(http) => write!(f, "http {} {} with a body of {} bytes ({})", http.method, http.url, http.body_bytes, http.body_digest),
         }
     }

@@ -7,7 +7,7 @@
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::{Access, ForTools, When};
+use super::{Access, ForTools, OnMissing, When};
 use crate::chain::ChainId;
 
 /// `kv = { … }` in a plugin's section.
@@ -18,6 +18,7 @@ pub struct KvGrant {
     pub access: Access,
     pub quota: Quota,
     pub when: When,
+    pub on_missing: OnMissing,
     pub tools: ForTools,
     pub line: usize,
 }

@@ -149,7 +149,6 @@ impl Setup {
         grants.unknown_tools(&plugins.catalog()).iter().for_each(|warning| report::note(&load::warning(warning)));
         quarantined(&grants, &*plugins).iter().for_each(|plugin| report::note(&load::quarantined(plugin)));
         Ok(Host { plugins, grants, observer, models: self.models(record), ..bare })
-
     }
 
     /// For commands that decide: no plugin is loaded, no model can be asked.

@@ -52,7 +52,7 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
     let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault)));
     let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone(), Arc::clone(&vault)));
     let watch = Watch::start(&attempt.limits, attempt.cancel.clone());
-    let values = Values::new(&held.kv, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
+    let values = Values::new(&held, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
     let state = State::new(held, &attempt.limits, watch.clone(), Arc::clone(&console), Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let limits = attempt.limits;
     let output_bytes = limits.output_bytes;

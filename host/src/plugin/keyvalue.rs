@@ -3,18 +3,20 @@
 //! Which bucket is settled before the guest runs, from its plugin and chain: it names keys and nothing else. A refusal
 //! is the interface's own error.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::bindings::more::wasi::keyvalue::{atomics, batch};
 use super::bindings::wasi::keyvalue::store::{self, Error, KeyResponse};
-use super::ledger::{Ending, Ledger};
+use super::ledger::{Ending, HadEffect, Ledger, too_late};
 use super::limits::CROSSING_BYTES_MAX;
 use super::state::State;
+use crate::capability::frozen::{KvOperation, KvUse, PREVIEW_BYTES_MAX};
 use crate::capability::keyvalue::{Bucket, Change, HeldKv, KeyValues, KvError, Quota};
-use crate::capability::{Access, Refusal};
+use crate::capability::{Access, FrozenUse, Held, Opening, Refusal};
 use crate::chain::ChainId;
+use crate::digest::Digest;
 
 /// Bytes of one key.
 pub const KEY_BYTES_MAX: usize = 1 << 10;
@@ -29,6 +31,9 @@ pub struct Handle;
 /// The values of one attempt.
 pub struct Values {
     held: Option<HeldBucket>,
+    /// What only an approval opens, and the uses that have one.
+    reach: Option<HeldBucket>,
+    approved: Mutex<Vec<KvUse>>,
     store: Option<Arc<dyn KeyValues>>,
     ledger: Arc<Ledger>,
 }
@@ -40,36 +45,71 @@ struct HeldBucket {
 }
 
 impl Values {
-    pub fn new(lines: &[HeldKv], plugin: &str, chain: &ChainId, ledger: Arc<Ledger>, store: Option<Arc<dyn KeyValues>>) -> Self {
-        let held = lines.first().map(|first| HeldBucket {
-            bucket: Bucket::new(plugin, chain, first.scope),
-            access: lines.iter().map(|line| line.access).max().unwrap_or(Access::None),
-            quota: lines.iter().map(|line| line.quota).fold(first.quota, Quota::max),
-        });
-        Self { held, store, ledger }
+    pub fn new(held: &Held, plugin: &str, chain: &ChainId, ledger: Arc<Ledger>, store: Option<Arc<dyn KeyValues>>) -> Self {
+        let reach = held.reach.iter().filter_map(|opening| if let Opening::Kv(line) = opening { Some(line.clone()) } else { None });
+        let approved = held.uses.iter().filter_map(|frozen| if let FrozenUse::Kv(frozen) = frozen { Some(frozen.clone()) } else { None });
+        Self {
+            held: HeldBucket::of(&held.kv, plugin, chain),
+            reach: HeldBucket::of(&reach.collect::<Vec<_>>(), plugin, chain),
+            approved: Mutex::new(approved.collect()),
+            store,
+            ledger,
+        }
     }
 
     pub fn none(ledger: Arc<Ledger>) -> Self {
-        Self { held: None, store: None, ledger }
+        Self { held: None, reach: None, approved: Mutex::default(), store: None, ledger }
     }
 
     fn open(&self, name: &str) -> Result<(), Error> {
         if !matches!(name, "" | "default") {
             return Err(Error::NoSuchStore);
         }
-        self.at(Access::Read).map(drop)
+        if self.held.is_none() && self.reach.is_none() {
+            self.ledger.refuse(self.refusal(Access::Read));
+            return Err(Error::AccessDenied);
+        }
+        self.store().map(drop)
     }
 
-    /// The bucket and its store, where the lines give so much of it.
-    fn at(&self, need: Access) -> Result<(&HeldBucket, &dyn KeyValues), Error> {
-        let Some(held) = self.held.as_ref().filter(|held| held.access >= need) else {
+    fn store(&self) -> Result<&dyn KeyValues, Error> {
+        self.store.as_deref().ok_or_else(|| Error::Other("this host keeps no values".to_owned()))
+    }
+
+    /// The bucket and its store, where the lines or an approval give so much of it. What only an approval could open
+    /// ends the attempt.
+    async fn at(&self, need: Access, frozen: impl FnOnce() -> KvUse) -> Result<(&HeldBucket, &dyn KeyValues), Error> {
+        let store = self.store()?;
+        let gives = |held: &&HeldBucket| held.access >= need;
+        if let Some(held) = self.held.as_ref().filter(gives) {
+            return Ok((held, store));
+        }
+        let Some(reach) = self.reach.as_ref().filter(gives) else {
             self.ledger.refuse(self.refusal(need));
             return Err(Error::AccessDenied);
         };
-        match &self.store {
-            Some(store) => Ok((held, &**store)),
-            None => Err(Error::Other("this host keeps no values".to_owned())),
+        let frozen = frozen();
+        if self.spend(&frozen) {
+            return Ok((reach, store));
         }
+        let frozen = FrozenUse::Kv(frozen);
+        match self.ledger.hold_back(frozen.clone()) {
+            Ok(()) => std::future::pending().await,
+            Err(HadEffect) => {
+                self.ledger.refuse(too_late(&frozen, &self.refusal(need).allow_with));
+                Err(Error::AccessDenied)
+            }
+        }
+    }
+
+    /// Whether exactly this use was approved; a change is made once.
+    fn spend(&self, frozen: &KvUse) -> bool {
+        let mut approved = self.approved.lock().expect("no panic under this lock");
+        let found = approved.iter().position(|held| held == frozen);
+        if let Some(index) = found.filter(|_| frozen.operation.access() == Access::Write) {
+            approved.swap_remove(index);
+        }
+        found.is_some()
     }
 
     fn refusal(&self, need: Access) -> Refusal {
@@ -82,8 +122,8 @@ impl Values {
     }
 
     async fn get(&self, keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let (held, store) = self.at(Access::Read)?;
         check_keys(&keys)?;
+        let (held, store) = self.at(Access::Read, || reading(KvOperation::Get, keys.clone())).await?;
         let values = store.get(&held.bucket, keys).await.map_err(told)?;
         let bytes: usize = values.iter().flatten().map(Vec::len).sum();
         match bytes as u64 <= CROSSING_BYTES_MAX {
@@ -92,20 +132,37 @@ impl Values {
         }
     }
 
+    /// Values stand in the journal's database, where no secret goes.
+    fn check_secrets(&self, change: &Change) -> Result<(), Error> {
+        let Some(scrubber) = self.ledger.vault.scrubber() else { return Ok(()) };
+        let found = match change {
+            Change::Set(pairs) => pairs.iter().any(|(key, value)| scrubber.finds(key.as_bytes()) || scrubber.finds(value)),
+            Change::Delete(_) => false,
+            Change::Increment { key, .. } => scrubber.finds(key.as_bytes()),
+        };
+        if found {
+            let allow_with = "# nothing lets a plugin keep the value of a secret".to_owned();
+            self.ledger.refuse(Refusal { attempted: "kv write of a secret's value".to_owned(), allow_with });
+            return Err(Error::AccessDenied);
+        }
+        Ok(())
+    }
+
     async fn get_one(&self, key: String) -> Result<Option<Vec<u8>>, Error> {
         Ok(self.get(vec![key]).await?.pop().flatten())
     }
 
     async fn list(&self, cursor: Option<u64>) -> Result<KeyResponse, Error> {
-        let (held, store) = self.at(Access::Read)?;
+        let (held, store) = self.at(Access::Read, || reading(KvOperation::List, Vec::new())).await?;
         let page = store.list(&held.bucket, cursor, KEYS_AT_ONCE_MAX).await.map_err(told)?;
         Ok(KeyResponse { keys: page.keys, cursor: page.next })
     }
 
     /// Counted before it is asked for: whoever cuts the attempt off meanwhile finds it counted.
     async fn change(&self, change: Change) -> Result<u64, Error> {
-        let (held, store) = self.at(Access::Write)?;
         check(&change)?;
+        self.check_secrets(&change)?;
+        let (held, store) = self.at(Access::Write, || changing(&change)).await?;
         // An attempt that is about to end has no effect any more.
         self.ledger.kv_write().map_err(|Ending| Error::AccessDenied)?;
         let changed = store.change(&held.bucket, change, held.quota).await;
@@ -113,6 +170,41 @@ impl Values {
             self.ledger.kv_write_failed();
         }
         changed.map_err(told)
+    }
+}
+
+impl HeldBucket {
+    /// What the lines give together; all are of one scope.
+    fn of(lines: &[HeldKv], plugin: &str, chain: &ChainId) -> Option<Self> {
+        let first = lines.first()?;
+        Some(Self {
+            bucket: Bucket::new(plugin, chain, first.scope),
+            access: lines.iter().map(|line| line.access).max().unwrap_or(Access::None),
+            quota: lines.iter().map(|line| line.quota).fold(first.quota, Quota::max),
+        })
+    }
+}
+
+fn reading(operation: KvOperation, keys: Vec<String>) -> KvUse {
+    KvUse { operation, keys, digest: Digest::of_bytes(b""), bytes: 0, preview: String::new() }
+}
+
+fn changing(change: &Change) -> KvUse {
+    let (operation, keys, values): (_, Vec<String>, Vec<Vec<u8>>) = match change {
+        Change::Set(pairs) => {
+            (KvOperation::Set, pairs.iter().map(|(key, _)| key.clone()).collect(), pairs.iter().map(|(_, value)| value.clone()).collect())
+        }
+        Change::Delete(keys) => (KvOperation::Delete, keys.clone(), Vec::new()),
+        Change::Increment { key, by } => (KvOperation::Increment, vec![key.clone()], vec![by.to_string().into_bytes()]),
+    };
+    let framed: Vec<u8> = values.iter().flat_map(|value| (value.len() as u64).to_be_bytes().into_iter().chain(value.iter().copied())).collect();
+    let first = values.first().map_or(&[][..], |value| &value[..value.len().min(PREVIEW_BYTES_MAX)]);
+    KvUse {
+        operation,
+        keys,
+        digest: Digest::of_bytes(&framed),
+        bytes: values.iter().map(|value| value.len() as u64).sum(),
+        preview: String::from_utf8_lossy(first).into_owned(),
     }
 }
 
@@ -215,11 +307,20 @@ impl batch::Host for State {
 mod tests {
     use super::*;
     use crate::capability::keyvalue::Scope;
+    use crate::plugin::SystemSecrets;
+    use crate::plugin::vault::Vault;
 
     #[test]
     fn a_host_without_a_store_says_so() {
-        let lines = [HeldKv { scope: Scope::Chain, access: Access::Write, quota: Quota::default() }];
-        let values = Values::new(&lines, "p", &ChainId("ch_1".into()), Arc::new(Ledger::new("p")), None);
+        let lines = vec![HeldKv { scope: Scope::Chain, access: Access::Write, quota: Quota::default() }];
+        let held = Held { kv: lines, ..Held::default() };
+        let values = Values::new(
+            &held,
+            "p",
+            &ChainId("ch_1".into()),
+            Arc::new(Ledger::new("p", Arc::new(Vault::new(&Held::default(), Arc::new(SystemSecrets))))),
+            None,
+        );
         assert!(matches!(values.open("default"), Err(Error::Other(why)) if why == "this host keeps no values"));
     }
 }

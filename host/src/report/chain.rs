@@ -91,7 +91,6 @@ fn ending(state: &ChainState, now: Timestamp) {
             StopEnd::Cancelled => "cancelled",
         };
         data(&format!("{end} by {}{}", stop.by, noted(stop.note.as_deref())));
-
     }
     for open in state.open_pauses() {
         data(&pause::full(open, &state.id, now));

@@ -172,7 +172,6 @@ fn voted(decision: &Decision) -> String {
         Decision::Respond { value, .. } => format!("respond {}", escape::line(&canonical(value))),
         other => other.name().to_owned(),
     }
-
 }
 
 fn lines(title: &str, lines: &[String]) -> String {

@@ -46,7 +46,7 @@ pub(super) fn stand(section: &PluginGrants, call: &CallFacts<'_>) -> Vec<Line> {
     let fs = section.fs.iter().map(|grant| Line { number: grant.line, standing: stand_fs(section, grant, call), reach: reach_fs(grant, call) });
     let http = section.http.iter().map(|grant| Line { number: grant.line, standing: stand_http(grant, call), reach: reach_http(grant, call) });
     // No use of single values is held back: an approval opens the bucket.
-    let kv = section.kv.iter().map(|grant| Line { number: grant.line, standing: stand_kv(grant, call), reach: None });
+    let kv = section.kv.iter().map(|grant| Line { number: grant.line, standing: stand_kv(grant, call), reach: reach_kv(grant, call) });
     fs.chain(http).chain(kv).collect()
 }
 
@@ -154,6 +154,12 @@ fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
         When::Approved(Binding::Url) if is_bound => Standing::Opens { opening, bound: true },
         When::Approved(_) => Standing::Shut { line: line(), why: "no argument stands in its URL".into() },
     }
+}
+
+fn reach_kv(grant: &KvGrant, call: &CallFacts<'_>) -> Option<Opening> {
+    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && grant.tools.has(call.own_tool());
+    let access = if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access };
+    waits.then_some(Opening::Kv(HeldKv { scope: grant.scope, access, quota: grant.quota }))
 }
 
 fn stand_kv(grant: &KvGrant, call: &CallFacts<'_>) -> Standing {

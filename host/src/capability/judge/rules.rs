@@ -125,7 +125,6 @@ fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> String
                 value["exclude_requester"] = json!(true);
             }
             canonical_value(&value)
-
         })
         .collect();
     rules.sort();

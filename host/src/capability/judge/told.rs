@@ -61,7 +61,7 @@ fn undenied(grants: &Grants, call: &CallFacts<'_>) -> Vec<String> {
         })
         .collect();
     if let Some(section) = grants.plugins.get(call.plugin) {
-        let covered = lines::bound_paths(section, call).into_iter().filter_map(|(_, path)| lines::covering_none(section, path));
+        let covered = lines::bound_paths(section, call).into_iter().filter_map(|(_, path)| lines::covering_none(section, call, path));
         needed.extend(covered.map(|none| format!("{}: take the line `access = \"none\"` at mount {} out", grants.place(none.line), none.mount)));
     }
     needed.dedup();

@@ -1,16 +1,17 @@
 //! `kv`: the values that a plugin may keep. One table, or several lines of one scope.
 
 use super::LATER;
+use super::plugin::read_on_missing;
 use super::tool::read_names;
 use super::units;
 use crate::capability::keyvalue::{KvGrant, Quota, Scope};
-use crate::capability::{Access, Binding, When};
+use crate::capability::{Access, Binding, OnMissing, When};
 use crate::config::ConfigError;
 use crate::config::document::{Item, Section};
 
-pub(super) fn read(item: &Item<'_>) -> Result<Vec<KvGrant>, ConfigError> {
+pub(super) fn read(item: &Item<'_>, on_missing: OnMissing) -> Result<Vec<KvGrant>, ConfigError> {
     let sections = item.one_or_more()?;
-    let lines: Vec<_> = sections.iter().map(read_line).collect::<Result<_, _>>()?;
+    let lines: Vec<_> = sections.iter().map(|section| read_line(section, on_missing)).collect::<Result<_, _>>()?;
     for (section, line) in sections.iter().zip(&lines) {
         if let Some(other) = lines.first().filter(|first| first.scope != line.scope) {
             let reason = format!("scope is \"{}\" here, and line {} makes it \"{}\"", line.scope.as_str(), other.line, other.scope.as_str());
@@ -20,8 +21,8 @@ pub(super) fn read(item: &Item<'_>) -> Result<Vec<KvGrant>, ConfigError> {
     Ok(lines)
 }
 
-fn read_line(section: &Section<'_>) -> Result<KvGrant, ConfigError> {
-    section.only(&["scope", "access", "quota", "keys", "when", "tools"], LATER)?;
+fn read_line(section: &Section<'_>, on_missing: OnMissing) -> Result<KvGrant, ConfigError> {
+    section.only(&["scope", "access", "quota", "keys", "when", "on_missing", "tools"], LATER)?;
     let scope = match section.get("scope").map(|scope| scope.word(&["chain", "plugin"])).transpose()? {
         Some("plugin") => Scope::Plugin,
         _ => Scope::Chain,
@@ -35,7 +36,8 @@ fn read_line(section: &Section<'_>) -> Result<KvGrant, ConfigError> {
         Some(_) => When::Approved(Binding::Whole),
         None => When::Always,
     };
-    Ok(KvGrant { scope, access, quota: read_quota(section)?, when, tools: read_names(section)?, line: section.line() })
+    let on_missing = read_on_missing(section, on_missing)?;
+    Ok(KvGrant { scope, access, quota: read_quota(section)?, when, on_missing, tools: read_names(section)?, line: section.line() })
 }
 
 fn read_quota(section: &Section<'_>) -> Result<Quota, ConfigError> {

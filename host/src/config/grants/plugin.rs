@@ -28,7 +28,7 @@ pub(super) fn read(
         None => Vec::new(),
     };
     let kv = match section.get("kv") {
-        Some(kv) => keyvalue::read(&kv)?,
+        Some(kv) => keyvalue::read(&kv, on_missing)?,
         None => Vec::new(),
     };
     let env = match section.get("env") {

@@ -75,7 +75,11 @@ impl Outgoing {
         let request = self.on_the_wire(request)?;
         let mut counted = false;
         let mut count = || {
-            if std::mem::replace(&mut counted, true) { Ok(()) } else { self.ledger.http_request(&self.method).map_err(|Ending| Error::HttpRequestDenied) }
+            if std::mem::replace(&mut counted, true) {
+                Ok(())
+            } else {
+                self.ledger.http_request(&self.method).map_err(|Ending| Error::HttpRequestDenied)
+            }
         };
         if is_safe(&self.method) && request.body().is_end_stream() {
             while let Some(mut kept) = self.net.pool.take(&self.key()) {

@@ -116,7 +116,7 @@ async fn after_an_effect_nobody_is_asked_and_the_refusal_says_so() {
 
 fn post(server: &Server) -> Held {
     let HeldHttp { url, .. } = server.line("/v1/*", &["POST"], true);
-    Held { reach: vec![Opening::Http(HeldHttp { url, methods: vec!["POST".into()], private: true })], ..Held::default() }
+    Held { reach: vec![Opening::Http(HeldHttp { url, methods: vec!["POST".into()], private: true, secret: None })], ..Held::default() }
 }
 
 async fn try_post(held: &Held, url: &str, body: &str) -> AttemptOutcome {
@@ -153,4 +153,27 @@ async fn a_request_too_large_to_be_shown_is_refused() {
     assert!(matches!(outcome.ended, Ended::Result(ToolResult::Failure(_))), "{outcome:?}");
     assert!(outcome.refusals[0].attempted.ends_with("with a body of over 262144 bytes"), "{:?}", outcome.refusals);
     assert_eq!(server.hits(), 0);
+}
+
+#[tokio::test]
+async fn a_change_of_values_is_held_back_and_made_once_as_approved() {
+    use crate::capability::frozen::KvOperation;
+    use crate::capability::keyvalue::{HeldKv, Quota, Scope};
+    let try_kv = async |held: &Held, op: &str, value: &str| {
+        let mut attempt = attempt("kv", json!({"op": op, "key": "k", "value": value}));
+        attempt.chain = crate::chain::ChainId("ch_held_back".into());
+        attempt.held = held.clone();
+        probe().call(attempt).await
+    };
+    let line = HeldKv { scope: Scope::Chain, access: Access::Write, quota: Quota::default() };
+    let mut held = Held { reach: vec![Opening::Kv(line)], ..Held::default() };
+    let frozen = held_back(&try_kv(&held, "set", "ten").await);
+    let FrozenUse::Kv(set) = &frozen else { panic!("{frozen:?}") };
+    assert_eq!((set.operation, set.keys.as_slice(), set.bytes, set.preview.as_str()), (KvOperation::Set, &["k".to_owned()][..], 3, "ten"));
+    held.uses = vec![frozen.clone()];
+    assert_ne!(held_back(&try_kv(&held, "set", "eleven").await), frozen);
+    let made = try_kv(&held, "set", "ten").await;
+    assert_eq!((text(&made), made.uses.kv_writes), ("ok: set", 1));
+    held.uses = vec![held_back(&try_kv(&held, "get", "").await)];
+    assert_eq!(text(&try_kv(&held, "get", "").await), "ok: ten");
 }

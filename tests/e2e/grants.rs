@@ -131,7 +131,7 @@ except = [{ args.reason = "x", until = 2020-01-01 }]
 fn lines_that_do_nothing_are_warned_about_and_stop_nothing() {
     let env = TestEnvironment::new();
     env.grants(
-        &format!("{}{SLIPS}", FILES_GRANTS.replace("\"BUILD\"", "\"BUILD\""))
+        &format!("{FILES_GRANTS}{SLIPS}")
             .replace("path = \"BUILD\"\nmount = \"/build/keep.txt\"", "path = \"BUILD/keep.txt\"\nmount = \"/build/keep.txt\""),
     );
     assert_snapshot!(env.pausegate(&["plugins"]), @r#"

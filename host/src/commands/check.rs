@@ -97,7 +97,7 @@ impl Checked {
             ));
         }
         if !self.catalogue.tools.is_empty() {
-            report::trust::offers(&name, &self.catalogue);
+            report::trust::offers(&name, &self.catalogue, |tool| tool.effects.to_string());
         }
         if !self.catalogue.wants.is_empty() {
             report::data("in its own words it would like");

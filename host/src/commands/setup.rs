@@ -227,7 +227,8 @@ pub fn warnings(setup: &Setup, grants: &Grants, plugins: &dyn Plugins) -> Vec<St
     let (tools, loaded, failures) = (plugins.catalog(), plugins.loaded(), plugins.failures());
     let loaded = config::warnings::Loaded { tools: &tools, plugins: &loaded, failures: &failures, today: setup.today() };
     let found = config::warnings::warnings(grants, &loaded).into_iter();
-    found.map(|warning| format!("{}: {}", grants.place(warning.line), escape::line(&warning.text))).collect()
+    let found = found.map(|warning| format!("{}: {}", grants.place(warning.line), escape::line(&warning.text)));
+    found.chain(grants.unknown_tools(&tools).iter().map(|warning| escape::line(warning))).collect()
 }
 
 /// An argument, or standard input where it is `-`.

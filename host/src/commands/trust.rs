@@ -7,6 +7,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, runtime};
+use crate::capability::Grants;
 use crate::config::trust::{Mode, Trusted};
 use crate::config::{self, trusted, wanted};
 use crate::digest::Digest;
@@ -67,22 +68,24 @@ impl Trust {
         {
             report::note(&format!("`{}` cannot be written, so a later difference shows digests only: {error}", places.trusted().display()));
         }
+        // What it holds for these bytes is in force now; a file that cannot be followed is told by the next command.
+        let grants = setup.grants().unwrap_or_default();
         if self.json {
             report::json(&json!({
                 "name": plugin, "digest": pinned.new, "old": pinned.old, "changed": pinned.changed(), "written": pinned.changed() && !self.dry_run,
                 "grants": pinned.file, "changes": changes,
-                "tools": catalogue.tools.iter().map(|tool| json!({"name": tool.name, "effects": tool.effects, "description": tool.description})).collect::<Vec<_>>(),
+                "tools": catalogue.tools.iter().map(|tool| json!({"name": tool.name, "effects": grants.effects(tool), "declared_effects": tool.effects, "description": tool.description})).collect::<Vec<_>>(),
                 "wants": catalogue.wants,
                 "want_lines": catalogue.wants.iter().map(|want| wanted::lines(plugin, want).ok()).collect::<Vec<_>>(),
             }));
         } else {
-            self.show(plugin, &catalogue, &pinned, changes.as_deref());
+            self.show(&grants, plugin, &catalogue, &pinned, changes.as_deref());
         }
         Ok(exit::COMPLETED)
     }
 
-    fn show(&self, plugin: &str, catalogue: &Catalogue, pinned: &Trusted, changes: Option<&[Change]>) {
-        report::trust::offers(plugin, catalogue);
+    fn show(&self, grants: &Grants, plugin: &str, catalogue: &Catalogue, pinned: &Trusted, changes: Option<&[Change]>) {
+        report::trust::offers(plugin, catalogue, |tool| grants.effects_in_words(tool));
         if !catalogue.wants.is_empty() {
             report::data("in its own words it would like; nothing of it is granted by this");
             catalogue.wants.iter().for_each(|want| report::trust::want(want, &wanted::lines(plugin, want)));

@@ -29,13 +29,13 @@ pub struct Warning {
 
 /// By line.
 pub fn warnings(grants: &Grants, loaded: &Loaded<'_>) -> Vec<Warning> {
-    let mut found: Vec<Warning> = grants.plugins.iter().flat_map(|(name, section)| of_section(name, section, loaded)).collect();
+    let mut found: Vec<Warning> = grants.plugins.iter().flat_map(|(name, section)| of_section(grants, name, section, loaded)).collect();
     found.extend((0..grants.rules.len()).flat_map(|index| of_rule(grants, index, loaded)));
     found.sort_by_key(|warning| warning.line);
     found
 }
 
-fn of_section(name: &str, section: &PluginGrants, loaded: &Loaded<'_>) -> Vec<Warning> {
+fn of_section(grants: &Grants, name: &str, section: &PluginGrants, loaded: &Loaded<'_>) -> Vec<Warning> {
     let at = |line: usize, text: String| Warning { line, text };
     if !loaded.plugins.contains_key(name) {
         let failed = loaded.failures.iter().any(|failure| failure.name == name);
@@ -43,10 +43,11 @@ fn of_section(name: &str, section: &PluginGrants, loaded: &Loaded<'_>) -> Vec<Wa
         return vec![at(section.line, format!("`[plugins.{name}]` grants nothing: {why}"))];
     }
     let tools: Vec<&ToolSpec> = loaded.tools.iter().filter(|tool| tool.plugin == name).collect();
-    let reads_only = !tools.is_empty() && tools.iter().all(|tool| tool.effects == Effects::ReadOnly);
+    let reads_only = !tools.is_empty() && tools.iter().all(|tool| grants.effects(tool) == Effects::ReadOnly);
     let mut found = Vec::new();
     for line in section.fs.iter().filter(|line| line.access != Access::None) {
-        let none = section.fs.iter().find(|none| none.access == Access::None && guest_path::covers(&none.mount, &line.mount));
+        let none =
+            section.fs.iter().find(|none| none.access == Access::None && none.tools.0.is_none() && guest_path::covers(&none.mount, &line.mount));
         if let Some(none) = none {
             found.push(at(line.line, format!("never in force: the `none` line {} covers all of {}", none.line, line.mount)));
         } else if line.access == Access::Write && reads_only {

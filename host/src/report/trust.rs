@@ -1,15 +1,16 @@
 //! What `trust` tells: a plugin's tools, how they differ from those trusted before, and what it would like to hold.
 
 use super::escape;
+use crate::call::ToolSpec;
 use crate::plugin::difference::Change;
 use crate::plugin::{Catalogue, Want};
 
-/// The tools with their effects, one a line.
-pub fn offers(plugin: &str, catalogue: &Catalogue) {
+/// The tools, one a line, with their effects in these words.
+pub fn offers(plugin: &str, catalogue: &Catalogue, effects: impl Fn(&ToolSpec) -> String) {
     super::data(&format!("plugin `{plugin}` offers"));
     for tool in &catalogue.tools {
         let first = tool.description.lines().next().unwrap_or_default();
-        super::data(&format!("  {} ({}): {}", escape::line(&tool.name), tool.effects, escape::line(first)));
+        super::data(&format!("  {} ({}): {}", escape::line(&tool.name), effects(tool), escape::line(first)));
     }
 }
 

@@ -20,6 +20,8 @@ pub fn pasteable(grants: &Grants, tool: &ToolSpec, refusals: Vec<Refusal>) -> Ve
 enum Line {
     Fs([FsLine; 1]),
     Http([HttpLine; 1]),
+    #[serde(untagged)]
+    Other(toml::Value),
 }
 
 #[derive(Deserialize)]
@@ -38,8 +40,8 @@ fn lines(grants: &Grants, tool: &ToolSpec, refusal: &Refusal) -> String {
     let text = &refusal.allow_with;
     // A comment says what to do where no line does it.
     let Some(line) = line(text, &tool.plugin) else { return text.clone() };
-    if tool.effects == Effects::ReadOnly && line.has_effect() {
-        return format!("# no line allows it: {} says that it is read-only, and is held to it", tool.name);
+    if grants.effects(tool) == Effects::ReadOnly && line.has_effect() {
+        return format!("# no line allows it: {} is read-only, and is held to it", tool.name);
     }
     match (grants.plugins.get(&tool.plugin), line) {
         (None, _) => format!("[plugins.{}]\ndigest = \"{}\"\n{text}", tool.plugin, tool.plugin_digest),
@@ -47,7 +49,7 @@ fn lines(grants: &Grants, tool: &ToolSpec, refusal: &Refusal) -> String {
             format!("# after `pausegate trust {}`, since its section is for other bytes\n{text}", tool.plugin)
         }
         (Some(section), Line::Fs([fs])) => placed(section, &tool.plugin, fs, refusal),
-        (Some(_), Line::Http(_)) => text.clone(),
+        (Some(_), Line::Http(_) | Line::Other(_)) => text.clone(),
     }
 }
 
@@ -62,6 +64,7 @@ impl Line {
         match self {
             Self::Fs([fs]) => fs.access == Access::Write,
             Self::Http([http]) => !http.methods.iter().any(|method| is_safe(method)),
+            Self::Other(line) => line.get("kv").is_some_and(|kv| kv.to_string().contains("\"write\"")),
         }
     }
 }
@@ -107,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::capability::{Binding, FsGrant, Limits, OnMissing, Pin, When};
+    use crate::capability::{Binding, FsGrant, OnMissing, Pin, When};
     use crate::digest::Digest;
 
     fn tool(effects: Effects) -> ToolSpec {
@@ -131,16 +134,10 @@ mod tests {
             access: Access::Write,
             when: When::Approved(Binding::Within(vec!["path".into()])),
             on_missing: OnMissing::Refuse,
+            tools: Default::default(),
             line: 1,
         };
-        let section = PluginGrants {
-            digest: Pin::Any,
-            fs: mounts.iter().map(grant).collect(),
-            http: Vec::new(),
-            env: Default::default(),
-            limits: Limits::default(),
-            line: 1,
-        };
+        let section = PluginGrants { fs: mounts.iter().map(grant).collect(), ..PluginGrants::holding_nothing(Pin::Any, 1) };
         Grants { plugins: [("p".to_owned(), section)].into(), ..Grants::default() }
     }
 

@@ -60,6 +60,9 @@ fn undenied(grants: &Grants, call: &CallFacts<'_>) -> Vec<String> {
             format!("{}: take the rule out, or give it `except = [{{ {tool}exact = {exact} }}]`", grants.place(rule.line))
         })
         .collect();
+    if let Some(tool) = grants.disabled(call.plugin, call.own_tool()) {
+        needed.push(format!("{}: take `enabled = false` out", grants.place(tool.line)));
+    }
     if let Some(section) = grants.plugins.get(call.plugin) {
         let covered = lines::bound_paths(section, call).into_iter().filter_map(|(_, path)| lines::covering_none(section, call, path));
         needed.extend(covered.map(|none| format!("{}: take the line `access = \"none\"` at mount {} out", grants.place(none.line), none.mount)));

@@ -28,7 +28,31 @@ fn as_json(text: &str) -> Option<Value> {
 fn what_the_reader_takes_fits_the_schema() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     let standing = "version = 1\n[[rules]]\ntool = \"files__*\"\neffect = \"ask\"\nexcept = [{ tool = \"files__list\", exact = '{\"path\":\"/a\"}', until = 2026-12-31 }]\n";
-    let mut samples = vec![design(), standing.to_owned(), "version = 1\n".to_owned()];
+    let later = r#"version = 1
+[people]
+alice = ["os:alice", "token:alice"]
+[plugins.files]
+digest = "any"
+config = { units = "metric" }
+kv = { scope = "plugin", quota = "1MiB", keys = 3 }
+[plugins.files.tools.delete]
+enabled = false
+effects = "once"
+[[plugins.files.http]]
+url = "https://a.test/v1"
+methods = ["GET"]
+tools = ["list"]
+on_missing = "refuse"
+secret = { name = "K", source = "env", header = "authorization", format = "Bearer {}" }
+[[rules]]
+tool = "*"
+effect = "ask"
+approvers = ["alice", "bob"]
+quorum = 2
+exclude_requester = true
+"#;
+    let lines = around("[[plugins.files.kv]]\nwhen = \"approved\"\n[[plugins.files.kv]]\ntools = [\"list\"]\naccess = \"read\"", "");
+    let mut samples = vec![design(), later.to_owned(), lines, standing.to_owned(), "version = 1\n".to_owned()];
     for readme in ["README.md", "plugins/files/README.md", "plugins/fetch/README.md", "plugins/survey/README.md"] {
         let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(readme)).unwrap();
         let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
@@ -70,6 +94,9 @@ fn the_schema_has_the_keys_that_the_reader_knows() {
         ("/$defs/plugin", section("xx = 1")),
         ("/$defs/fs", section("[[plugins.files.fs]]\nxx = 1")),
         ("/$defs/http", section("[[plugins.files.http]]\nxx = 1")),
+        ("/$defs/kv", section("kv = { xx = 1 }")),
+        ("/$defs/secret", section("[[plugins.files.http]]\nurl = \"https://a.test\"\nmethods = [\"GET\"]\nsecret = { xx = 1 }")),
+        ("/$defs/tool", section("[plugins.files.tools.read]\nxx = 1")),
         ("/$defs/rule", around("", "[[rules]]\nxx = 1")),
         ("/$defs/except", around("", "[[rules]]\ntool = \"*\"\neffect = \"ask\"\nexcept = [{ xx = 1 }]")),
     ];

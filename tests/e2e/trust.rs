@@ -36,7 +36,7 @@ fn w42_a_changed_description_takes_the_grants_away_and_is_shown_line_by_line() {
     $ pausegate call files__list '{"path": "/build"}'
     --- stderr
     plugin `files` has other bytes than were trusted and holds nothing: `pausegate trust files --dry-run` shows what changed, `pausegate trust files` trusts it
-    files__list failed (denied): list `/build`: Permission denied (os error 2)
+    files__list failed (denied): list `/build`: Permission denied
       refused: fs read /build
       allowed by
         # after `pausegate trust files`, since its section is for other bytes

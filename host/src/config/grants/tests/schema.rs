@@ -59,7 +59,14 @@ exclude_requester = true
         let blocks: Vec<_> = blocks.map(|block| block.replace("\"sha256:…\"", "\"any\"").replace("version = 1\n", "")).collect();
         // What `trust` is still to write.
         let pinned = |block: &String| {
-            if block.contains("digest =") { block.clone() } else { block.replace("[plugins.files]", "[plugins.files]\ndigest = \"any\"") }
+            let plugin = block.split("[plugins.").nth(1).and_then(|rest| rest.split(['.', ']']).next()).expect("a section");
+            let header = format!("[plugins.{plugin}]");
+            let digest = format!("{header}\ndigest = \"any\" #");
+            match block.lines().find(|line| line.starts_with(&header)) {
+                _ if block.contains("digest =") => block.clone(),
+                Some(_) => block.replace(&header, &digest),
+                None => format!("{digest}\n{block}"),
+            }
         };
         samples.extend(blocks.iter().filter(|block| block.contains("[plugins.")).map(|block| format!("version = 1\n{}", pinned(block))));
     }

@@ -153,7 +153,7 @@ fn shared_values_are_there_for_every_chain_of_the_plugin() {
 #[test]
 fn an_approved_only_line_holds_for_approved_calls() {
     let env = probing(
-        "[plugins.probe]\ndigest = \"any\"\nkv = { when = \"approved\" }\n[[rules]]\ntool = \"probe__kv\"\nargs = { op = \"set\" }\neffect = \"ask\"\n",
+        "[plugins.probe]\ndigest = \"any\"\nkv = { when = \"approved\", on_missing = \"refuse\" }\n[[rules]]\ntool = \"probe__kv\"\nargs = { op = \"set\" }\neffect = \"ask\"\n",
     );
     script(&env, &[("kv", json!({"op": "set", "key": "a", "value": "x"})), ("kv", json!({"op": "get", "key": "a"}))]);
     assert_eq!(env.pausegate(RUN).code, Some(75));

@@ -48,8 +48,10 @@ mod tests {
                 url: url.to_owned(),
                 methods: vec!["GET".into()],
                 private,
+                secret: None,
                 when: When::Always,
                 on_missing: OnMissing::default(),
+                tools: Default::default(),
                 line: 1,
             })
             .is_some()

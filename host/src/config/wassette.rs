@@ -32,7 +32,10 @@ pub fn lines(plugin: &str, text: &str) -> Result<Vec<String>, WassetteError> {
     if !is_plugin_name(plugin) {
         return Err(WassetteError::Plugin(plugin.to_owned()));
     }
-    let policy: Value = serde_norway::from_str(text).map_err(|error| WassetteError::NotYaml(first_line(&error.to_string())))?;
+    // Its own value first: that one refuses a key that stands twice.
+    let not_yaml = |error: serde_norway::Error| WassetteError::NotYaml(first_line(&error.to_string()));
+    let policy: serde_norway::Value = serde_norway::from_str(text).map_err(not_yaml)?;
+    let policy: Value = serde_norway::from_value(policy).map_err(not_yaml)?;
     let policy = policy.as_object().ok_or_else(|| WassetteError::NotAPolicy("it holds no keys".to_owned()))?;
     match policy.get("version") {
         Some(Value::String(version)) if version == "1.0" => {}

@@ -201,6 +201,7 @@ impl std::fmt::Debug for Vault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::capability::HeldHttp;
     use crate::capability::secret::Slot;
 
     fn from_file(bytes: &[u8]) -> Result<String, SecretError> {

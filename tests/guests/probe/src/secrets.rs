@@ -18,7 +18,6 @@ pub(crate) fn say(call: &Call, how: String, text: String) -> Result<Content> {
         "json" => return Content::json(&json!({"is": [text]})),
         "key" => return Content::json(&json!({text: 1})),
         "blob" => return Ok(Content::blob("text/plain", text)),
-        "type" => return Ok(Content::blob(text, "")),
         "error" => return Err(Failure::new(Kind::Failed, text).into()),
         "log" => log::info!("{text}"),
         "progress" => pausegate_sdk::progress(0.5, 1.0, &text),

@@ -42,7 +42,7 @@ fn w54_a_slip_about_values_is_refused_with_its_line() {
     no access at all: 4: `plugins.files.kv.access` must be read | write, not "none"
     quota without unit: 4: `plugins.files.kv.quota` must be a string, not an integer
     no keys: 4: `plugins.files.kv.keys` must be at least 1
-    misspelt: 4: unknown key `plugins.files.kv.qouta` | `plugins.files.kv` may hold: scope, access, quota, keys, when, tools
+    misspelt: 4: unknown key `plugins.files.kv.qouta` | `plugins.files.kv` may hold: scope, access, quota, keys, when, on_missing, tools
     two scopes: 6: scope is "plugin" here, and line 4 makes it "chain" | a plugin has one bucket: give all its `kv` lines the same scope
     "#);
 }

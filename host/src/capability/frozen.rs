@@ -145,7 +145,7 @@ impl FrozenUse {
     /// Whether lines in force allow it, so that nobody needs to be asked.
     pub fn is_held(&self, held: &Held) -> bool {
         match self {
-            Self::Fs(fs) => fs.ends().all(|path| covered(&held.fs, path, fs.operation.access())),
+            Self::Fs(fs) => fs.ends().all(|path| covered(&held.fs, path, fs.operation)),
             Self::Kv(kv) => held.kv.iter().any(|line| line.access >= kv.operation.access()),
             Self::Http(http) => held.http.iter().any(|line| {
                 let url = http.url.parse().ok();
@@ -163,10 +163,12 @@ impl FsUse {
     }
 }
 
-/// Some line covers the path for this access, and no `none` line does.
-pub fn covered(lines: &[HeldFs], path: &str, access: Access) -> bool {
+/// Some line covers the path for this operation, and no `none` line does. Names in a folder are below it, so that a line
+/// for exactly one entry lists nothing.
+pub fn covered(lines: &[HeldFs], path: &str, operation: FsOperation) -> bool {
+    let access = operation.access();
     let covers = |line: &HeldFs| match &line.only {
-        Some(only) => only == path,
+        Some(only) => only == path && operation != FsOperation::List,
         None => guest_path::covers(&line.mount, path),
     };
     !covered_by_none(lines, path) && lines.iter().any(|line| line.access >= access && line.access != Access::None && covers(line))

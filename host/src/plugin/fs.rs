@@ -6,7 +6,7 @@
 //! mount or hard link of it is shut too. What remains: identities of `none` places are taken when an attempt first uses
 //! files, and a folder that somebody outside moves between check and use is judged by where it stood.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{Mode, OFlags, open, stat};
@@ -16,7 +16,7 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 
 use super::ledger::{HadEffect, Ledger, too_late};
 use super::state::State;
-use crate::capability::frozen::{FROZEN_NAME_BYTES_MAX, FsOperation, covered, covered_by_none};
+use crate::capability::frozen::{FROZEN_NAME_BYTES_MAX, FsOperation};
 use crate::capability::{Access, FrozenUse, Held, HeldFs, Opening, Refusal};
 
 mod act;
@@ -24,12 +24,12 @@ mod change;
 mod descriptor;
 mod node;
 mod open_at;
-mod rules;
+pub mod rules;
 mod walk;
 
 use act::{Act, Approved};
 use node::Node;
-use rules::{covers, joined, rights};
+use rules::{Need, covers, joined, rights};
 use walk::{Entry, Folder, Identity, Last, Lost};
 
 type Code = types::ErrorCode;
@@ -61,6 +61,8 @@ struct Mounts {
 
 struct Mount {
     path: String,
+    /// As its lines name it.
+    named: PathBuf,
     host: PathBuf,
     root: Folder,
 }
@@ -110,7 +112,7 @@ impl Lines {
             Ok(handle) => {
                 let root = Folder { handle: Arc::new(handle.into()), path: line.mount.clone(), followed: false };
                 let host = line.host.canonicalize().unwrap_or_else(|_| line.host.clone());
-                Some(Mount { path: line.mount.clone(), host, root })
+                Some(Mount { path: line.mount.clone(), named: line.host.clone(), host, root })
             }
             Err(errno) => {
                 told(format!("`{}` cannot be opened: {errno}", line.host.display()));
@@ -162,18 +164,12 @@ impl Lines {
 
     fn permits(&self, mount: usize, act: &Act, path: &str, followed: bool) -> bool {
         let rights = self.rights(mount, path);
-        let held = match act.need() {
-            Need::Look => rights.permit_way(followed),
-            Need::Read => rights.permit(Access::Read, followed),
-            Need::Write => rights.permit(Access::Write, followed),
-            Need::List => rights.permit_listing(),
-        };
-        held || (!followed && !rights.is_shut() && self.uses.iter().any(|approved| approved.admits(act, path)))
+        rights.permits(act.need(), followed) || (!followed && !rights.is_shut() && self.uses.iter().any(|approved| approved.admits(act, path)))
     }
 
     /// Whether a listing of `folder` shows the entry. One that a person approved shows all but what is shut.
     fn lists(&self, mount: usize, folder: &str, entry: &str, followed: bool) -> bool {
-        match self.rights(mount, folder).permit_listing() {
+        match self.rights(mount, folder).permits(Need::List, false) {
             true => self.permits(mount, &Act::new(FsOperation::Look), entry, followed),
             false => !self.rights(mount, entry).is_shut(),
         }
@@ -181,17 +177,22 @@ impl Lines {
 
     /// Not what is done to it, which approved uses open one by one.
     fn permits_change(&self, mount: usize, path: &str, followed: bool) -> bool {
-        self.rights(mount, path).permit(Access::Write, followed)
+        self.rights(mount, path).permits(Need::Write, followed)
     }
 
     fn rights(&self, mount: usize, path: &str) -> rules::Rights {
-        rights(&self.lines, &self.mounts().mounts[mount].path, path)
+        rights(&self.lines, self.place(mount), path)
+    }
+
+    /// A mount's guest path, and the host path that its lines name.
+    fn place(&self, mount: usize) -> (&str, &Path) {
+        let mount = &self.mounts().mounts[mount];
+        (&mount.path, &mount.named)
     }
 
     /// The whole mount is held in some way, so that a symlink may lead from a refused spelling to a held entry.
     fn permits_below(&self, mount: usize) -> bool {
-        let mount = &self.mounts().mounts[mount].path;
-        self.lines.iter().any(|line| line.mount == *mount && line.only.is_none() && line.access != Access::None)
+        rules::holds_whole(&self.lines, self.place(mount))
     }
 
     /// Moving `path` would move a shut place.
@@ -205,12 +206,8 @@ impl Lines {
     /// Ends the attempt with this use where an approval could open it; else refuses it.
     fn hold_back(&self, act: &Act, path: &str, followed: bool) -> Code {
         let frozen = act.frozen(path);
-        let open = |path: &str| covered(&self.reach, path, frozen.operation.access()) && !covered_by_none(&self.lines, path);
         // A symlink on the way is nothing that a person could see in the path.
-        if followed
-            || path.len() > FROZEN_NAME_BYTES_MAX
-            || !frozen.ends().all(|end| open(end) || covered(&self.lines, end, frozen.operation.access()))
-        {
+        if followed || path.len() > FROZEN_NAME_BYTES_MAX || !rules::can_be_asked(&self.lines, &self.reach, &frozen) {
             return self.refuse(act.need(), path);
         }
         let frozen = FrozenUse::Fs(frozen);
@@ -252,25 +249,6 @@ impl Lines {
         };
         let text = |text: String| toml::Value::String(text).to_string();
         format!("[[plugins.{}.fs]]\npath = {}\nmount = {}\naccess = \"{access}\"", self.ledger.plugin, text(host), text(mount))
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Need {
-    /// Its metadata, or a way through it.
-    Look,
-    Read,
-    /// The names in it.
-    List,
-    Write,
-}
-
-impl Need {
-    fn access(self) -> &'static str {
-        match self {
-            Self::Look | Self::Read | Self::List => "read",
-            Self::Write => "write",
-        }
     }
 }
 

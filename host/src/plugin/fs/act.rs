@@ -22,12 +22,7 @@ impl Act {
     }
 
     pub fn need(&self) -> Need {
-        match self.operation {
-            FsOperation::Look => Need::Look,
-            FsOperation::Read => Need::Read,
-            FsOperation::List => Need::List,
-            _ => Need::Write,
-        }
+        Need::of(self.operation)
     }
 
     /// The whole of it, where `path` is the entry that was reached.

@@ -115,7 +115,7 @@ impl Lines {
     }
 
     fn may_link(&self, mount: usize, entry: &Entry) -> Result<(), Code> {
-        if rules::links_refused(&self.lines, &self.mounts().mounts[mount].path) {
+        if rules::links_refused(&self.lines, self.place(mount)) {
             let attempted = format!("fs symlink {}", entry.path);
             let allow_with = "# no symlinks are made where a line holds for one entry only or shuts one".to_owned();
             self.ledger.refuse(crate::capability::Refusal { attempted, allow_with });

@@ -1,6 +1,38 @@
 //! The lines of file access an attempt holds, judged on one path at a time. Pure: no file is touched here.
 
-use crate::capability::{Access, HeldFs};
+use std::path::Path;
+
+use crate::capability::frozen::{FsOperation, FsUse, covered, covered_by_none};
+use crate::capability::{Access, HeldFs, guest_path};
+
+/// What an operation needs of the entry it is made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Its metadata, or a way through it.
+    Look,
+    Read,
+    /// The names in it.
+    List,
+    Write,
+}
+
+impl Need {
+    pub fn of(operation: FsOperation) -> Self {
+        match operation {
+            FsOperation::Look => Self::Look,
+            FsOperation::Read => Self::Read,
+            FsOperation::List => Self::List,
+            _ => Self::Write,
+        }
+    }
+
+    pub fn access(self) -> &'static str {
+        match self {
+            Self::Look | Self::Read | Self::List => "read",
+            Self::Write => "write",
+        }
+    }
+}
 
 /// What the lines say about one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +48,16 @@ pub struct Rights {
 }
 
 impl Rights {
-    pub fn permit(self, need: Access, followed: bool) -> bool {
+    pub fn permits(self, need: Need, followed: bool) -> bool {
+        match need {
+            Need::Look => self.permit_way(followed),
+            Need::Read => self.permit(Access::Read, followed),
+            Need::List => self.permit_listing(),
+            Need::Write => self.permit(Access::Write, followed),
+        }
+    }
+
+    fn permit(self, need: Access, followed: bool) -> bool {
         !self.shut && (self.whole >= need || (self.exact >= need && !followed))
     }
 
@@ -25,7 +66,7 @@ impl Rights {
     }
 
     /// May be opened as a folder or asked for its metadata.
-    pub fn permit_way(self, followed: bool) -> bool {
+    fn permit_way(self, followed: bool) -> bool {
         !self.shut && (self.permit(Access::Read, followed) || (self.way && !followed))
     }
 
@@ -34,10 +75,12 @@ impl Rights {
     }
 }
 
-/// Rights on `path` (absolute, in normal form) reached through the mount at `mount`.
-pub fn rights(lines: &[HeldFs], mount: &str, path: &str) -> Rights {
+/// Rights on `path` (absolute, in normal form) reached through the mount at `mount`, which is `host` here. Lines of other
+/// mounts count where they are about the same entry: by whichever mount it is reached, it is held in the same way.
+pub fn rights(lines: &[HeldFs], (mount, host): (&str, &Path), path: &str) -> Rights {
     let shut = lines.iter().any(|line| line.access == Access::None && covers(place(line), path));
-    let own = || lines.iter().filter(|line| line.mount == mount && line.access != Access::None);
+    let about = |line: &&HeldFs| line.access != Access::None && covers(&line.mount, path) && same_place(line, mount, host);
+    let own = || lines.iter().filter(about);
     let best = |accesses: &mut dyn Iterator<Item = Access>| accesses.max().unwrap_or(Access::None);
     Rights {
         whole: best(&mut own().filter(|line| line.only.is_none()).map(|line| line.access)),
@@ -47,14 +90,37 @@ pub fn rights(lines: &[HeldFs], mount: &str, path: &str) -> Rights {
     }
 }
 
+/// Whether a person could open this use: each end of it is in reach or held, and not all are held already.
+pub fn can_be_asked(lines: &[HeldFs], reach: &[HeldFs], frozen: &FsUse) -> bool {
+    let open = |end: &str| covered(reach, end, frozen.operation) && !covered_by_none(lines, end);
+    let moves = matches!(frozen.operation, FsOperation::Rename | FsOperation::RemoveFolder);
+    frozen.ends().all(|end| open(end) || covered(lines, end, frozen.operation))
+        && frozen.ends().any(open)
+        && !(moves && frozen.ends().any(|end| shuts_below(lines, end)))
+}
+
+/// The whole of this mount is held in some way.
+pub fn holds_whole(lines: &[HeldFs], (mount, host): (&str, &Path)) -> bool {
+    lines.iter().any(|line| line.only.is_none() && line.access != Access::None && same_place(line, mount, host))
+}
+
 /// A `none` place lies below `path`: moving `path` would take it elsewhere.
 pub fn shuts_below(lines: &[HeldFs], path: &str) -> bool {
     lines.iter().any(|line| line.access == Access::None && place(line) != path && covers(path, place(line)))
 }
 
 /// Some line of the mount is not about the whole of it, or a `none` line exists: links could lead around it.
-pub fn links_refused(lines: &[HeldFs], mount: &str) -> bool {
-    lines.iter().any(|line| line.access == Access::None || (line.mount == mount && line.only.is_some()))
+pub fn links_refused(lines: &[HeldFs], (mount, host): (&str, &Path)) -> bool {
+    lines.iter().any(|line| line.access == Access::None || (line.only.is_some() && same_place(line, mount, host)))
+}
+
+/// A guest path below both mounts is one entry of the host.
+fn same_place(line: &HeldFs, mount: &str, host: &Path) -> bool {
+    match (guest_path::below(mount, &line.mount), guest_path::below(&line.mount, mount)) {
+        (Some(rest), _) => host.join(rest) == line.host,
+        (None, Some(rest)) => line.host.join(rest) == host,
+        (None, None) => mount == line.mount && line.host == host,
+    }
 }
 
 fn place(line: &HeldFs) -> &str {
@@ -84,14 +150,14 @@ mod tests {
     use super::*;
 
     fn line(mount: &str, access: Access, only: Option<&str>) -> HeldFs {
-        HeldFs { mount: mount.into(), host: "/host".into(), access, only: only.map(Into::into) }
+        HeldFs { mount: mount.into(), host: format!("/host{mount}").into(), access, only: only.map(Into::into) }
     }
 
     #[test]
     fn lines_of_one_mount_add_up_and_none_wins() {
         let lines =
             [line("/build", Access::Read, None), line("/build", Access::Write, Some("/build/a.tmp")), line("/build/keep", Access::None, None)];
-        let permit = |path: &str, need, followed| rights(&lines, "/build", path).permit(need, followed);
+        let permit = |path: &str, need, followed| rights(&lines, ("/build", Path::new("/host/build")), path).permit(need, followed);
         assert!(permit("/build/x", Access::Read, true));
         assert!(!permit("/build/x", Access::Write, false));
         assert!(permit("/build/a.tmp", Access::Write, false));
@@ -100,17 +166,44 @@ mod tests {
         assert!(!permit("/build/keep", Access::Read, false));
         assert!(!permit("/build/keep/x", Access::Read, false));
         assert!(permit("/build/keeper", Access::Read, false));
-        assert!(!rights(&lines, "/other", "/other/x").permit(Access::Read, false));
+        assert!(!rights(&lines, ("/other", Path::new("/host/other")), "/other/x").permit(Access::Read, false));
         assert!(shuts_below(&lines, "/build") && !shuts_below(&lines, "/build/keep") && !shuts_below(&lines, "/build/kee"));
     }
 
     #[test]
     fn the_way_to_an_exact_entry_can_be_passed_but_not_listed() {
         let lines = [line("/build", Access::Write, Some("/build/out/a.tmp"))];
-        let at = |path: &str| rights(&lines, "/build", path);
+        let at = |path: &str| rights(&lines, ("/build", Path::new("/host/build")), path);
         assert!(at("/build").permit_way(false) && at("/build/out").permit_way(false));
         assert!(!at("/build").permit_listing() && !at("/build/out").permit(Access::Read, false));
         assert!(!at("/build/other").permit_way(false) && !at("/build/out/b.tmp").permit_way(false));
+    }
+
+    #[test]
+    fn an_entry_is_held_alike_by_whichever_mount_it_is_reached() {
+        let lines = [line("/", Access::Write, None), line("/build", Access::Read, None)];
+        let nested = [line("/", Access::Read, None), line("/build", Access::Write, None)];
+        for (mount, host) in [("/", "/host/"), ("/build", "/host/build")] {
+            for lines in [&lines, &nested] {
+                assert!(rights(lines, (mount, Path::new(host)), "/build/x").permits(Need::Write, true), "{mount} {lines:?}");
+            }
+            assert!(!rights(&nested, (mount, Path::new(host)), "/other").permits(Need::Write, true), "{mount}");
+        }
+        // Another folder that only the guest sees there.
+        assert!(!rights(&lines, ("/build", Path::new("/elsewhere")), "/build/x").permits(Need::Look, false));
+    }
+
+    #[test]
+    fn nobody_is_asked_about_what_is_held_or_what_no_approval_opens() {
+        let reach = [line("/build", Access::Write, None)];
+        let lines = [line("/build/keep/x", Access::None, None), line("/out", Access::Write, None)];
+        let asked =
+            |operation, path: &str, to: Option<&str>| can_be_asked(&lines, &reach, &FsUse { operation, path: path.into(), to: to.map(Into::into) });
+        assert!(asked(FsOperation::Write, "/build/a", None) && asked(FsOperation::Rename, "/build/a", Some("/out/a")));
+        assert!(!asked(FsOperation::Write, "/out/a", None), "it is held");
+        assert!(!asked(FsOperation::Write, "/build/keep/x", None) && !asked(FsOperation::Rename, "/build/a", Some("/build/keep/x/a")));
+        assert!(!asked(FsOperation::Rename, "/build/keep", Some("/out/keep")), "a shut place would move with it");
+        assert!(asked(FsOperation::Write, "/build/keep", None) && !asked(FsOperation::Write, "/other", None));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::capability::{FrozenUse, Held, HeldHttp, Opening, Refusal, Secret};
 
 mod approval;
 mod body;
-mod form;
+pub mod form;
 mod guard;
 mod pool;
 mod send;
@@ -54,7 +54,7 @@ type Sent = Result<(http::Response<WasiBody>, Box<dyn Future<Output = Result<(),
 
 impl Requests {
     pub fn new(held: &Held, deadline: Instant, ledger: Arc<Ledger>, net: Arc<Net>) -> Self {
-        let line = |held: &HeldHttp| Line { held: held.clone(), pattern: OnceCell::new() };
+        let line = Line::new;
         let reach = held.reach.iter().filter_map(|opening| if let Opening::Http(held) = opening { Some(line(held)) } else { None });
         let approved = held.uses.iter().filter_map(|frozen| if let FrozenUse::Http(frozen) = frozen { Some(frozen.clone()) } else { None });
         Self {
@@ -68,9 +68,11 @@ impl Requests {
         }
     }
 
-    /// Of these lines those that allow it, and what they say together.
+    /// Of these lines those that allow it, and what they say together. Of a URL that is private by its spelling, only lines
+    /// that admit it: another one beside them takes nothing away.
     fn judge(lines: &[Line], method: &str, url: &Url) -> Option<Allowed> {
-        let allowing = lines.iter().filter(|line| {
+        let local = is_local(url);
+        let allowing = lines.iter().filter(|line| !local || line.held.private).filter(|line| {
             let pattern = line.pattern.get_or_init(|| UrlPattern::parse(&line.held.url).ok());
             line.held.methods.iter().any(|held| held == method) && pattern.as_ref().is_some_and(|pattern| pattern.matches(url))
         });
@@ -90,10 +92,6 @@ impl Requests {
             self.ledger.refuse(refusal(&self.ledger.plugin, &method, &url, is_local(&url)));
             return Err(Error::HttpRequestDenied);
         };
-        if allowed.private == Private::Refused && is_local(&url) {
-            self.ledger.refuse(refusal(&self.ledger.plugin, &method, &url, true));
-            return Err(Error::HttpRequestDenied);
-        }
         self.guard(request, &allowed.secrets, &attempted(&method, &url))?;
         let connection = Arc::clone(&self.connections).try_acquire_owned().map_err(|_| Error::ConnectionLimitReached)?;
         Ok(send::Outgoing {
@@ -124,6 +122,18 @@ impl Requests {
         }
         Ok(())
     }
+}
+
+impl Line {
+    fn new(held: &HeldHttp) -> Self {
+        Self { held: held.clone(), pattern: OnceCell::new() }
+    }
+}
+
+/// Whether lines allow a request, for the oracle of the grants.
+#[cfg(test)]
+pub fn allows(lines: &[HeldHttp], method: &str, url: &Url) -> bool {
+    Requests::judge(&lines.iter().map(Line::new).collect::<Vec<_>>(), method, url).is_some()
 }
 
 /// What the lines that match a request say of it.
@@ -199,6 +209,14 @@ fn attempted(method: &str, url: &Url) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn w25_a_line_for_public_addresses_takes_nothing_from_one_beside_it() {
+        let line = |private| HeldHttp { url: "http://127.0.0.1:8080/**".into(), methods: vec!["GET".into()], private, secret: None };
+        let url = Url::parse("http://127.0.0.1:8080/x").unwrap();
+        assert!(!allows(&[line(false)], "GET", &url));
+        assert!(allows(&[line(false), line(true)], "GET", &url) && allows(&[line(true)], "GET", &url));
+    }
 
     #[test]
     fn w26_a_refusal_says_what_would_allow_it() {

@@ -14,8 +14,7 @@ pub fn normal_form(uri: &http::Uri) -> Option<Url> {
     match url.host()? {
         Host::Domain(host) => {
             let bare = host.strip_suffix('.').unwrap_or(host);
-            // A host that is only dots, or has an empty label, has no one meaning.
-            if bare.split('.').any(str::is_empty) {
+            if !is_name(bare) {
                 return None;
             }
             let bare = bare.to_owned();
@@ -30,6 +29,13 @@ pub fn normal_form(uri: &http::Uri) -> Option<Url> {
     }
     url.set_fragment(None);
     Some(url)
+}
+
+/// A host that is only dots, or has an empty label, has no one meaning. Of other characters `*` is the one to fear: shown in
+/// the line that would allow the request, it would stand for every name.
+fn is_name(host: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    host.split('.').all(|label| !label.is_empty() && label.bytes().all(plain))
 }
 
 /// Names and literals that are private before anything is looked up.
@@ -92,6 +98,10 @@ mod tests {
             "http://user:word@api.test/",
             "http://api.test@evil.test/",
             "http://a..b/",
+            "http://*.api.test/",
+            "http://api.test*/",
+            "http://{a}.test/",
+            "http://a$b.test/",
             "http://api.test../",
             "http://./",
             "http://127.0.0.1..",

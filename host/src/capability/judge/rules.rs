@@ -58,9 +58,9 @@ fn approves_beforehand(rule: &Rule, call: &CallFacts<'_>) -> bool {
     rule.effect == Verdict::Ask && rule.fits(call.arguments, Side::Guards) && rule.except.iter().filter(stands).any(named)
 }
 
-/// Whether `holds` of the path of every value that is no object.
+/// Whether `holds` of the path of every value that is no object, or an empty one.
 fn leaves(value: &Value, path: &mut Vec<String>, holds: &mut impl FnMut(&[String]) -> bool) -> bool {
-    let Some(object) = value.as_object() else { return holds(path) };
+    let Some(object) = value.as_object().filter(|object| !object.is_empty()) else { return holds(path) };
     object.iter().all(|(key, value)| {
         path.push(key.clone());
         let all = leaves(value, path, holds);

@@ -149,6 +149,21 @@ fn an_except_skips_its_own_rule_through_its_last_day() {
 }
 
 #[test]
+fn an_approval_beforehand_is_for_the_arguments_it_names_and_no_others() {
+    let skipped = Rule { except: vec![except(&[("path", "/build/a")], Some(TODAY))], ..rule(Verdict::Ask, "files__*", &[]) };
+    let grants = grants(vec![fs(Access::Write, "/build", within("path"))], vec![], vec![skipped]);
+    for (arguments, stands) in [
+        (json!({"path": "/build/a"}), true),
+        (json!({"path": "/build/a", "deep": {}}), false),
+        (json!({"path": "/build/a", "deep": {"deeper": {}}}), false),
+        (json!({"path": "/build/a", "list": []}), false),
+    ] {
+        let judgement = judge(&grants, Effects::Once, &arguments);
+        assert_eq!((judgement.verdict, judgement.standing, judgement.held.fs.len()), (Verdict::Allow, stands, usize::from(stands)), "{arguments}");
+    }
+}
+
+#[test]
 fn approvers_and_stop_hold_for_every_matching_rule_also_a_skipped_one() {
     let [alice, bob] = ["os:alice@h", "os:bob@h"].map(|name| Actor(name.into()));
     let skipped = Rule {

@@ -75,10 +75,29 @@ impl UrlPattern {
     }
 }
 
-/// The pattern that matches just this URL, for the line that would allow it; the query is left out.
+/// The pattern that matches just this URL, for the line that would allow it; the query is left out. An empty segment has no
+/// pattern of its own but `**`.
 pub fn exact(url: &Url) -> String {
     let port = url.port().map_or(String::new(), |port| format!(":{port}"));
-    format!("{}://{}{port}{}", url.scheme(), host_of(url).unwrap_or_default(), url.path().replace('*', "%2A").replace('\\', "%5C"))
+    let mut segments: Vec<String> = url.path().split('/').skip(1).map(exact_segment).collect();
+    let last = segments.pop().unwrap_or_default();
+    let path: String = segments.iter().map(|segment| if segment.is_empty() { "**/".to_owned() } else { format!("{segment}/") }).collect();
+    format!("{}://{}{port}/{path}{last}", url.scheme(), host_of(url).unwrap_or_default())
+}
+
+/// What a pattern reads in its own way, percent-encoded; so is a `%` that begins no encoded byte.
+fn exact_segment(segment: &str) -> String {
+    let mut text = String::with_capacity(segment.len());
+    for (at, character) in segment.char_indices() {
+        let encodes = || segment.get(at + 1..at + 3).is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match character {
+            '*' => text.push_str("%2A"),
+            '\\' => text.push_str("%5C"),
+            '%' if !encodes() => text.push_str("%25"),
+            other => text.push(other),
+        }
+    }
+    text
 }
 
 impl HostPattern {

@@ -156,6 +156,21 @@ fn w26_a_bad_pattern_is_refused_with_a_hint() {
     ");
 }
 
+#[test]
+fn w26_a_url_has_a_pattern_whatever_stands_in_its_path() {
+    for (url, wanted) in [
+        ("https://a.test/%zz/50%", "https://a.test/%25zz/50%25"),
+        ("https://a.test/a*b/%2a", "https://a.test/a%2Ab/%2a"),
+        ("https://a.test/a//b/", "https://a.test/a/**/b/"),
+        ("https://a.test//", "https://a.test/**/"),
+        ("https://a.test", "https://a.test/"),
+    ] {
+        let url = Url::parse(url).unwrap();
+        assert_eq!(exact(&url), wanted);
+        assert!(UrlPattern::parse(&exact(&url)).unwrap().matches(&url), "{url}");
+    }
+}
+
 proptest! {
     #[test]
     fn the_exact_pattern_of_a_url_matches_it(path in "[a-z/*%.{}~ é-]{0,12}", host in "[a-z]{1,5}\\.test\\.?", port in 1..9999u16) {

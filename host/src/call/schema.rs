@@ -1,8 +1,13 @@
 //! JSON Schemas from plugins: hostile input, compiled under limits, used to check arguments, answers and results.
 //!
-//! No remote `$ref` is followed and patterns run in linear time; a schema that wants more is refused at load.
+//! No remote `$ref` is followed and patterns run in linear time; a schema that wants more is refused at load. What local
+//! references multiply is counted beforehand (`work`).
 
 use serde_json::Value;
+
+use work::{STEPS_MAX, Work};
+
+mod work;
 
 /// Bytes of one schema as JSON text (DESIGN §2).
 pub const BYTES_MAX: usize = 64 << 10;
@@ -11,7 +16,13 @@ pub const DEPTH_MAX: usize = 32;
 /// Violations told to the model; the rest would only cost tokens.
 const VIOLATIONS_MAX: usize = 5;
 
-pub struct Schema(jsonschema::Validator);
+/// Steps of a check whose every violation may be collected; of a larger one the first is told.
+const COLLECTED_STEPS_MAX: u64 = 100_000;
+
+pub struct Schema {
+    validator: jsonschema::Validator,
+    work: Work,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
@@ -23,6 +34,10 @@ pub enum SchemaError {
     RemoteReference(String),
     #[error("schema must describe an object (`\"type\": \"object\"`)")]
     NotAnObject,
+    #[error("schema refers to itself without going into the value")]
+    Endless,
+    #[error("schema takes over {STEPS_MAX} steps for any value; its references multiply")]
+    Work,
     #[error("schema is not valid: {0}")]
     Invalid(String),
 }
@@ -42,28 +57,39 @@ impl Schema {
             return Err(SchemaError::TooLarge(bytes));
         }
         check_shape(schema, 0)?;
+        let work = Work::of(schema)?;
         jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
             .with_pattern_options(jsonschema::PatternOptions::regex())
             .should_validate_formats(false)
             .build(schema)
-            .map(Self)
+            .map(|validator| Self { validator, work })
             .map_err(|error| SchemaError::Invalid(error.to_string()))
     }
 
     /// `Err` names each field and what was expected of it.
     pub fn check(&self, value: &Value) -> Result<(), String> {
-        let mut errors = self.0.iter_errors(value).map(|error| {
-            let path = error.instance_path().to_string();
-            if path.is_empty() { error.to_string() } else { format!("`{}`: {error}", path.trim_start_matches('/')) }
-        });
-        let told: Vec<_> = errors.by_ref().take(VIOLATIONS_MAX).collect();
-        match (told.is_empty(), errors.count()) {
-            (true, _) => Ok(()),
-            (false, 0) => Err(told.join("; ")),
-            (false, more) => Err(format!("{}; and {more} more", told.join("; "))),
+        let Some(steps) = self.work.steps(value) else {
+            return Err(format!("it would take over {STEPS_MAX} steps to check: less of it, or less deeply nested, can be"));
+        };
+        if self.validator.is_valid(value) {
+            return Ok(());
+        }
+        if steps > COLLECTED_STEPS_MAX {
+            return self.validator.validate(value).map_err(|error| told(&error));
+        }
+        let mut errors = self.validator.iter_errors(value).map(|error| told(&error));
+        let first: Vec<_> = errors.by_ref().take(VIOLATIONS_MAX).collect();
+        match errors.count() {
+            0 => Err(first.join("; ")),
+            more => Err(format!("{}; and {more} more", first.join("; "))),
         }
     }
+}
+
+fn told(error: &jsonschema::ValidationError<'_>) -> String {
+    let path = error.instance_path().to_string();
+    if path.is_empty() { error.to_string() } else { format!("`{}`: {error}", path.trim_start_matches('/')) }
 }
 
 fn check_shape(schema: &Value, depth: usize) -> Result<(), SchemaError> {

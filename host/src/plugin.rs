@@ -45,10 +45,24 @@ mod text;
 mod trap;
 mod vault;
 
+/// The fuzzers' target for what is lifted from a guest; it stands here for the bindings' sake.
+#[cfg(test)]
+#[path = "../../fuzz/src/targets"]
+mod fuzz {
+    pub mod lifted;
+}
+
 pub use catalog::Want;
 pub use contract::{ACCEPTED, Declared, offered};
 pub use difference::Catalogue;
+/// For the oracle of the grants and for the fuzzers' targets.
+#[cfg(test)]
+pub(crate) use fs::rules as file_rules;
+#[cfg(test)]
+pub use fuzz::lifted;
 pub use host::{PluginConfig, PluginsError, WasmPlugins};
+#[cfg(test)]
+pub(crate) use http::{allows, form as request_form};
 pub use load::{LoadProgress, LoadStage, OnProgress};
 pub use look::{Look, look};
 pub use net::{Resolve, SystemResolver, is_private};

@@ -6,6 +6,7 @@ use crate::digest::Digest;
 
 mod enclosure;
 mod keyvalue;
+mod oracle;
 mod people;
 mod schema;
 mod secret;

@@ -14,6 +14,7 @@ mod questions;
 mod sandbox;
 mod secrets;
 mod signals;
+mod steered;
 mod trust;
 
 pub use environment::TestEnvironment;

@@ -9,4 +9,5 @@ mod operators;
 mod people;
 mod properties;
 mod siblings;
+mod steered;
 mod twins;

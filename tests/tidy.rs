@@ -340,7 +340,7 @@ fn host() -> Vec<Source> {
 }
 
 fn all() -> Vec<Source> {
-    ["host/src", "sdk", "plugins", "tests"].iter().flat_map(|folder| read_below(&root().join(folder), &format!("{folder}/"))).collect()
+    ["host/src", "sdk", "plugins", "tests", "fuzz"].iter().flat_map(|folder| read_below(&root().join(folder), &format!("{folder}/"))).collect()
 }
 
 fn read_below(folder: &Path, prefix: &str) -> Vec<Source> {

@@ -17,6 +17,13 @@ pub mod report;
 pub mod runner;
 pub mod state;
 
+/// The fuzzers' targets, which run as ordinary tests too.
+#[cfg(test)]
+#[path = "../../fuzz/src"]
+mod fuzz {
+    pub mod targets;
+}
+
 /// Its example in Rust runs as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]

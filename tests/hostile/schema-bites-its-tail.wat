@@ -1,4 +1,4 @@
-;; A schema that is itself: looked at once.
-;; expect: done ok
+;; A schema that is itself.
+;; expect: tool-refused refers to itself
 (module
   (func (export "list") (result i32) (call $offer @"d" @"{\"type\":\"object\",\"$ref\":\"#\"}")))

@@ -17,6 +17,11 @@ pub const SEEDS: &[&[u8]] = &[
     b"pcolor\0Which one?\0{\"a\":[1]}\0c red\0 blue\0",
     b"pform\0Fill it in\0null\0f{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}\0",
     b"pother\0Look\0{}\0ovendor:map\0{\"type\":\"string\"}\0",
+    // What is wrong with these is told in words that hold the secret.
+    b"pkey\0why\0{\"canary-0123456789\":1,\"canary-0123456789\":2}\0t\0",
+    b"pkey\0why\0null\0canary-0123456789\0canary-0123456789\0canary-0123456789\0",
+    b"pkey\0why\0null\0ccanary-0123456789\0ccanary-0123456789\0",
+    b"s{\"canary-0123456789\":1,\"canary-0123456789\":2}\0",
 ];
 
 /// A secret that the plugin may have seen in a server's answer.

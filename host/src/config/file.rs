@@ -6,7 +6,7 @@ use std::path::Path;
 use super::ConfigError;
 
 /// Bytes of a grants or settings file; a larger one is a mistake.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// `None` where there is no such file.
 pub(super) fn read_file(file: &Path) -> Result<Option<Vec<u8>>, ConfigError> {

@@ -142,7 +142,7 @@ fn replace(file: &Path, before: Option<&[u8]>, text: &str) -> io::Result<()> {
     }
     new.as_file().sync_all()?;
     match before {
-        Some(before) if crate::file::read(file, super::FILE_BYTES_MAX)? != before => {
+        Some(before) if crate::file::read(file, super::file::FILE_BYTES_MAX)? != before => {
             return Err(io::Error::other("it changed meanwhile; run `pausegate trust` again"));
         }
         Some(_) => new.persist(file)?,

@@ -34,6 +34,15 @@ const PLUGIN_KINDS: [&str; 10] =
     ["invalid-input", "not-found", "denied", "auth-required", "timeout", "rate-limited", "unavailable", "too-large", "conflict", "failed"];
 
 pub fn success(done: types::Success, schema: Option<&Schema>, output_bytes: u64, vault: &Vault) -> Result<ToolResult, Failure> {
+    result(done, schema, output_bytes, vault).map_err(|failure| without_secrets(failure, vault))
+}
+
+/// What is wrong with something is told in its own words, so a secret may stand in them.
+fn without_secrets(failure: Failure, vault: &Vault) -> Failure {
+    Failure { message: vault.text(failure.message), ..failure }
+}
+
+fn result(done: types::Success, schema: Option<&Schema>, output_bytes: u64, vault: &Vault) -> Result<ToolResult, Failure> {
     let bytes: u64 = done.content.iter().map(|piece| size(&piece.body)).sum();
     if bytes > output_bytes {
         let message = format!("the result has {bytes} bytes, the limit is {output_bytes}");
@@ -102,6 +111,10 @@ pub fn failure(failed: types::Failure, vault: &Vault) -> Failure {
 }
 
 pub fn asked(pause: types::Pause, vault: &Vault) -> Result<Asked, Failure> {
+    question(pause, vault).map_err(|failure| without_secrets(failure, vault))
+}
+
+fn question(pause: types::Pause, vault: &Vault) -> Result<Asked, Failure> {
     if pause.key.len() > KEY_BYTES_MAX {
         return Err(invalid(format!("a pause key of {} bytes, at most {KEY_BYTES_MAX} fit", pause.key.len())));
     }

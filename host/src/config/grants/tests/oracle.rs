@@ -159,7 +159,7 @@ fn the_generators_reach_every_answer() {
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let mut found = std::collections::BTreeMap::new();
-    for _ in 0..2_000 {
+    for _ in 0..3_000 {
         let tree = (any_written(), any_arguments(), any_use()).new_tree(&mut runner).unwrap();
         let (written, arguments, tried) = tree.current();
         let judgement = judge(&written, false, &arguments);

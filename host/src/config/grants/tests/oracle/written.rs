@@ -165,7 +165,7 @@ fn patterns(args: &Patterns) -> String {
 pub fn any_written() -> impl Strategy<Value = Written> {
     let rule = prop_oneof![4 => any_rule(), 1 => Just(beforehand())];
     let lists = (prop::collection::vec(any_fs(), 0..6), prop::collection::vec(any_http(), 0..6), prop::collection::vec(rule, 0..4));
-    (lists, select(vec!["allow", "allow", "allow", "ask", "ask", "deny"]), select(vec!["pause", "pause", "refuse"]))
+    (lists, select(vec!["allow", "allow", "allow", "allow", "ask", "ask", "ask", "deny"]), select(vec!["pause", "pause", "refuse"]))
         .prop_map(|((fs, http, rules), default, on_missing)| Written { default, on_missing, fs, http, rules })
 }
 
@@ -174,6 +174,9 @@ fn beforehand() -> RuleLine {
     let exact = Patterns::from([("path", json!("/a/b"))]);
     RuleLine { tool: "files__*", effect: "ask", args: Patterns::new(), except: vec![(exact, Some("2027-01-01"))] }
 }
+
+/// Most meet.
+const SCHEMES: &[&str] = &["https", "https", "https", "https", "https", "https", "https", "http"];
 
 const MOUNTS: [&str; 5] = ["/", "/a", "/a/b", "/b", "/a/a"];
 
@@ -200,14 +203,17 @@ fn any_on_missing() -> impl Strategy<Value = Option<&'static str>> {
 }
 
 fn any_http() -> impl Strategy<Value = HttpLine> {
-    let hosts = select(vec!["a.test", "a.test", "a.test", "a.test", "b.test", "*.a.test", "127.0.0.1", "A.test:443", "a.test:8080"]);
-    let paths: [&[&str]; 14] = [
+    let mut hosts = vec!["a.test"; 12];
+    hosts.extend(["b.test", "*.a.test", "127.0.0.1", "A.test:443", "a.test:8080"]);
+    let paths: [&[&str]; 16] = [
         &["**"],
         &["a", "**"],
         &["a", "*"],
         &["a", "a*"],
         &["{args.path}"],
         &["a", "{args.path}"],
+        &["{args.path}", "**"],
+        &["{args.other}"],
         &["{args.other}", "*"],
         &["a"],
         &["%61", "b"],
@@ -219,8 +225,8 @@ fn any_http() -> impl Strategy<Value = HttpLine> {
     ];
     let path = select(paths.map(<[&str]>::to_vec).to_vec());
     let methods = select(vec![vec!["GET"], vec!["POST"], vec!["GET", "POST"]]);
-    (select(vec!["https", "https", "https", "https", "http"]), hosts, path, methods, (any::<bool>(), any::<bool>()), any_on_missing(), any_tools())
-        .prop_map(|(scheme, host, path, methods, (approved, private), on_missing, tools)| HttpLine {
+    (select(SCHEMES), select(hosts), path, methods, (any::<bool>(), any::<bool>()), any_on_missing(), any_tools()).prop_map(
+        |(scheme, host, path, methods, (approved, private), on_missing, tools)| HttpLine {
             scheme,
             host,
             path,
@@ -229,7 +235,8 @@ fn any_http() -> impl Strategy<Value = HttpLine> {
             private,
             on_missing,
             tools,
-        })
+        },
+    )
 }
 
 fn any_patterns(at_least: usize) -> impl Strategy<Value = Patterns> {
@@ -241,12 +248,8 @@ fn any_patterns(at_least: usize) -> impl Strategy<Value = Patterns> {
 pub fn any_rule() -> impl Strategy<Value = RuleLine> {
     let excepts = prop::collection::vec((any_patterns(1), select(vec![None, Some("2026-06-14"), Some("2026-06-15"), Some("2027-01-01")])), 0..3);
     let tools = select(vec!["*", "files__*", "files__delete", "*__delete", "files__read", "other__*"]);
-    (select(vec!["allow", "allow", "ask", "ask", "deny"]), tools, any_patterns(0), excepts).prop_map(|(effect, tool, args, except)| RuleLine {
-        tool,
-        effect,
-        args,
-        except: if effect == "allow" { Vec::new() } else { except },
-    })
+    (select(vec!["allow", "allow", "allow", "ask", "ask", "ask", "deny"]), tools, any_patterns(0), excepts)
+        .prop_map(|(effect, tool, args, except)| RuleLine { tool, effect, args, except: if effect == "allow" { Vec::new() } else { except } })
 }
 
 pub fn any_arguments() -> impl Strategy<Value = Value> {
@@ -276,7 +279,8 @@ pub fn any_use() -> impl Strategy<Value = Use> {
 }
 
 fn any_url() -> impl Strategy<Value = Spelled> {
-    let hosts = select(vec!["a.test", "a.test", "a.test", "a.test", "b.test", "x.a.test", "y.x.a.test", "127.0.0.1", "a.test:8080"]);
+    let mut hosts = vec!["a.test"; 12];
+    hosts.extend(["b.test", "x.a.test", "y.x.a.test", "127.0.0.1", "a.test:8080"]);
     let paths: [&[&str]; 14] = [
         &["a"],
         &["a", "a"],
@@ -294,7 +298,7 @@ fn any_url() -> impl Strategy<Value = Spelled> {
         &[""],
     ];
     let path = select(paths.map(<[&str]>::to_vec).to_vec());
-    (select(vec!["https", "https", "https", "https", "http"]), hosts, path, any::<u8>()).prop_map(|(scheme, host, path, style)| Spelled {
+    (select(SCHEMES), select(hosts), path, any::<u8>()).prop_map(|(scheme, host, path, style)| Spelled {
         text: spell(scheme, host, &path, style),
         scheme,
         host,

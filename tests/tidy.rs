@@ -442,3 +442,25 @@ fn a_word_is_found_whole() {
     assert!(says("io::stderr().lock()", "stderr()") && !says("error.use_stderr()", "stderr()"));
     assert!(unfinished(concat!("// TO", "DO later")) && skipped(concat!("#[ign", "ore]")));
 }
+
+/// THREATS.md names tests; a name that no test has any more would be a promise that nothing keeps.
+#[test]
+fn the_tests_that_threats_name_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all = String::new();
+    for folder in ["host/src", "tests"] {
+        rust_files(&root.join(folder)).iter().for_each(|path| all.push_str(&fs::read_to_string(path).unwrap()));
+    }
+    let threats = fs::read_to_string(root.join("THREATS.md")).unwrap();
+    for name in threats.split('`').skip(1).step_by(2).filter(|name| name.contains('_') && !name.contains(['/', ' ', '.', '='])) {
+        assert!(all.contains(&format!("fn {}", name.trim_end_matches('*'))), "THREATS.md names `{name}`, and no test is called so");
+    }
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("node_modules"));
+    entries
+        .flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
+        .collect()
+}

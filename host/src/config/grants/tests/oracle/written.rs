@@ -128,14 +128,20 @@ impl Written {
             all.push(fewer);
         };
         for index in (0..self.fs.len()).filter(|index| self.fs[*index].access != "none") {
-            push(&|written| drop(written.fs.remove(index)));
+            push(&|written| {
+                written.fs.remove(index);
+            });
         }
         for index in 0..self.http.len() {
-            push(&|written| drop(written.http.remove(index)));
+            push(&|written| {
+                written.http.remove(index);
+            });
         }
         for (index, rule) in self.rules.iter().enumerate() {
             if rule.effect == "allow" {
-                push(&|written| drop(written.rules.remove(index)));
+                push(&|written| {
+                    written.rules.remove(index);
+                });
             }
             for inner in 0..rule.except.len() {
                 push(&|written| drop(written.rules[index].except.remove(inner)));

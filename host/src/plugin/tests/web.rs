@@ -220,6 +220,9 @@ async fn w24_a_guest_that_follows_is_judged_anew() {
     let of = |status: &str| table.iter().filter_map(|row| row.strip_prefix(status)).map(|row| row.replace(status, "STATUS")).collect::<Vec<_>>();
     let all = of("301");
     ["302", "303", "307", "308"].into_iter().for_each(|status| assert_eq!(of(status), all, "{status}"));
+    let threats = include_str!("../../../../THREATS.md");
+    let rows = all.iter().map(|row| row.trim_start()).collect::<Vec<_>>().join("\n");
+    assert!(threats.contains(&rows), "the table in THREATS.md differs from\n{rows}");
     insta::assert_snapshot!(all.join("\n"), @r"
      /other: STATUS then 200, 2 reached the server
      http://api.test:PORT/other: STATUS then 200, 2 reached the server

@@ -11,6 +11,10 @@ pub fn normal_form(uri: &http::Uri) -> Option<Url> {
     if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
         return None;
     }
+    // Nobody listens there, and no grant names it.
+    if url.port() == Some(0) {
+        return None;
+    }
     match url.host()? {
         Host::Domain(host) => {
             let bare = host.strip_suffix('.').unwrap_or(host);
@@ -118,6 +122,7 @@ mod tests {
             "http://api.test\\@evil.test/",
             "http://xn--/",
             "http://api.test:99999/",
+            "http://api.test:0/",
             "ftp://api.test/",
             "file:///etc/passwd",
             "//api.test/",

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use wasmtime::component::{Component, Linker, ResourceTable};
+use wasmtime::component::{Component, Linker, ResourceTable, ResourceType};
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks, WasiHttpView};
@@ -17,6 +17,19 @@ mod bindings {
         exports: { default: async },
     });
 }
+
+/// What the probe imports for its other tools, beside WASI proper.
+const UNUSED: &[(&str, &[&str])] = &[
+    ("pausegate:plugin/log@0.1.0", &["write"]),
+    ("pausegate:plugin/progress@0.1.0", &["report"]),
+    (
+        "wasi:keyvalue/store@0.2.0-draft",
+        &["open", "[method]bucket.get", "[method]bucket.set", "[method]bucket.delete", "[method]bucket.exists", "[method]bucket.list-keys"],
+    ),
+    ("wasi:keyvalue/atomics@0.2.0-draft", &["increment"]),
+    ("wasi:keyvalue/batch@0.2.0-draft", &["get-many", "set-many", "delete-many"]),
+    ("wasi:config/store@0.2.0-rc.1", &["get", "get-all"]),
+];
 
 pub struct Bare {
     engine: Engine,
@@ -67,10 +80,13 @@ impl Bare {
         let mut linker = Linker::new(&engine);
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-        // `echo` uses neither.
-        for (interface, function) in [("log", "write"), ("progress", "report")] {
-            let mut instance = linker.instance(&format!("pausegate:plugin/{interface}@0.1.0"))?;
-            instance.func_new(function, |_, _, _, _| wasmtime::bail!("`echo` says nothing"))?;
+        let mut store = linker.instance("wasi:keyvalue/store@0.2.0-draft")?;
+        store.resource("bucket", ResourceType::host::<()>(), |_, _| Ok(()))?;
+        for (interface, functions) in UNUSED {
+            let mut instance = linker.instance(interface)?;
+            for function in *functions {
+                instance.func_new(function, |_, _, _, _| wasmtime::bail!("`echo` uses none of these"))?;
+            }
         }
         let pre = bindings::PluginPre::new(linker.instantiate_pre(&component)?)?;
         Ok(Self { engine, pre })

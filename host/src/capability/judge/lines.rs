@@ -7,7 +7,7 @@ use crate::call::Effects;
 use crate::capability::pattern::UrlTemplate;
 use crate::capability::pattern::argument::lookup;
 use crate::capability::{
-    Access, Binding, FsGrant, HeldFs, HeldHttp, HeldKv, HttpGrant, KvGrant, OnMissing, Opening, PluginGrants, When, guest_path, is_safe,
+    Access, Binding, ForTools, FsGrant, HeldFs, HeldHttp, HeldKv, HttpGrant, KvGrant, OnMissing, Opening, PluginGrants, When, guest_path, is_safe,
 };
 use crate::digest::canonical;
 
@@ -45,7 +45,6 @@ const READ_ONLY: &str = "not for a read-only tool";
 pub(super) fn stand(section: &PluginGrants, call: &CallFacts<'_>) -> Vec<Line> {
     let fs = section.fs.iter().map(|grant| Line { number: grant.line, standing: stand_fs(section, grant, call), reach: reach_fs(grant, call) });
     let http = section.http.iter().map(|grant| Line { number: grant.line, standing: stand_http(grant, call), reach: reach_http(grant, call) });
-    // No use of single values is held back: an approval opens the bucket.
     let kv = section.kv.iter().map(|grant| Line { number: grant.line, standing: stand_kv(grant, call), reach: reach_kv(grant, call) });
     fs.chain(http).chain(kv).collect()
 }
@@ -70,21 +69,28 @@ pub(super) fn is_none_over(grant: &FsGrant, path: &str) -> bool {
 }
 
 fn reach_fs(grant: &FsGrant, call: &CallFacts<'_>) -> Option<Opening> {
-    let waits =
-        grant.when != When::Always && grant.on_missing == OnMissing::Pause && grant.access != Access::None && grant.tools.has(call.own_tool());
-    waits.then(|| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access: access(grant, call), only: None }))
+    let waits = grant.access != Access::None && waits(&grant.when, grant.on_missing, &grant.tools, call);
+    waits.then(|| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access: narrowed(grant.access, call), only: None }))
 }
 
 /// An argument in the URL stands for any one segment here: the person sees the whole URL.
 fn reach_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Option<Opening> {
-    let methods = methods(grant, call);
-    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && !methods.is_empty() && grant.tools.has(call.own_tool());
-    let url = UrlTemplate::parse(&grant.url).ok().filter(|_| waits)?.widest();
+    if !waits(&grant.when, grant.on_missing, &grant.tools, call) {
+        return None;
+    }
+    let methods = Some(methods(grant, call)).filter(|methods| !methods.is_empty())?;
+    let url = UrlTemplate::parse(&grant.url).ok()?.widest();
     Some(Opening::Http(HeldHttp { url, methods, private: grant.private, secret: grant.secret.clone() }))
 }
 
-fn access(grant: &FsGrant, call: &CallFacts<'_>) -> Access {
-    if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access }
+/// Only an approval opens it, and this tool is asked about when it reaches for it.
+fn waits(when: &When, on_missing: OnMissing, tools: &ForTools, call: &CallFacts<'_>) -> bool {
+    *when != When::Always && on_missing == OnMissing::Pause && tools.has(call.own_tool())
+}
+
+/// A plugin is held to its word: `read-only` reads.
+fn narrowed(access: Access, call: &CallFacts<'_>) -> Access {
+    if call.effects == Effects::ReadOnly { access.min(Access::Read) } else { access }
 }
 
 fn methods(grant: &HttpGrant, call: &CallFacts<'_>) -> Vec<String> {
@@ -95,7 +101,7 @@ fn stand_fs(section: &PluginGrants, grant: &FsGrant, call: &CallFacts<'_>) -> St
     if !grant.tools.has(call.own_tool()) {
         return Standing::Idle { why: OTHER_TOOLS, line: format!("fs {} {}", grant.access.as_str(), grant.mount) };
     }
-    let access = access(grant, call);
+    let access = narrowed(grant.access, call);
     let held =
         |only: Option<&str>| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access, only: only.map(str::to_owned) });
     match &grant.when {
@@ -157,17 +163,18 @@ fn stand_http(grant: &HttpGrant, call: &CallFacts<'_>) -> Standing {
 }
 
 fn reach_kv(grant: &KvGrant, call: &CallFacts<'_>) -> Option<Opening> {
-    let waits = grant.when != When::Always && grant.on_missing == OnMissing::Pause && grant.tools.has(call.own_tool());
-    let access = if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access };
-    waits.then_some(Opening::Kv(HeldKv { scope: grant.scope, access, quota: grant.quota }))
+    waits(&grant.when, grant.on_missing, &grant.tools, call).then(|| Opening::Kv(held_kv(grant, call)))
+}
+
+fn held_kv(grant: &KvGrant, call: &CallFacts<'_>) -> HeldKv {
+    HeldKv { scope: grant.scope, access: narrowed(grant.access, call), quota: grant.quota }
 }
 
 fn stand_kv(grant: &KvGrant, call: &CallFacts<'_>) -> Standing {
     if !grant.tools.has(call.own_tool()) {
         return Standing::Idle { why: OTHER_TOOLS, line: format!("kv {}", grant.access.as_str()) };
     }
-    let access = if call.effects == Effects::ReadOnly { grant.access.min(Access::Read) } else { grant.access };
-    let opening = Opening::Kv(HeldKv { scope: grant.scope, access, quota: grant.quota });
+    let opening = Opening::Kv(held_kv(grant, call));
     match grant.when {
         When::Always => Standing::Held(opening),
         When::Approved(_) => Standing::Opens { opening, bound: false },

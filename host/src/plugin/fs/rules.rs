@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::capability::frozen::{FsOperation, FsUse, covered, covered_by_none};
+pub use crate::capability::guest_path::covers;
 use crate::capability::{Access, HeldFs, guest_path};
 
 /// What an operation needs of the entry it is made on.
@@ -78,7 +79,6 @@ impl Rights {
 /// Rights on `path` (absolute, in normal form) reached through the mount at `mount`, which is `host` here. Lines of other
 /// mounts count where they are about the same entry: by whichever mount it is reached, it is held in the same way.
 pub fn rights(lines: &[HeldFs], (mount, host): (&str, &Path), path: &str) -> Rights {
-    let shut = lines.iter().any(|line| line.access == Access::None && covers(place(line), path));
     let about = |line: &&HeldFs| line.access != Access::None && covers(&line.mount, path) && same_place(line, mount, host);
     let own = || lines.iter().filter(about);
     let best = |accesses: &mut dyn Iterator<Item = Access>| accesses.max().unwrap_or(Access::None);
@@ -86,7 +86,7 @@ pub fn rights(lines: &[HeldFs], (mount, host): (&str, &Path), path: &str) -> Rig
         whole: best(&mut own().filter(|line| line.only.is_none()).map(|line| line.access)),
         exact: best(&mut own().filter(|line| line.only.as_deref() == Some(path)).map(|line| line.access)),
         way: own().filter_map(|line| line.only.as_deref()).any(|only| only != path && covers(path, only)),
-        shut,
+        shut: covered_by_none(lines, path),
     }
 }
 
@@ -125,11 +125,6 @@ fn same_place(line: &HeldFs, mount: &str, host: &Path) -> bool {
 
 fn place(line: &HeldFs) -> &str {
     line.only.as_deref().unwrap_or(&line.mount)
-}
-
-/// `path` is `top` or lies below it.
-pub fn covers(top: &str, path: &str) -> bool {
-    path.strip_prefix(top.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// `path` seen from `folder`, both as the guest wrote them, in normal form; `None` where it would leave the root.

@@ -19,11 +19,13 @@ mod carry;
 mod change;
 mod drive;
 mod open;
+mod recent;
 #[cfg(test)]
 mod tests;
 
 pub use carry::{Prompt, Resume};
 pub use change::{Decision, Said};
+pub use recent::Recent;
 
 /// Opens a model by the name a chain was started with.
 pub type OpenModel = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
@@ -37,6 +39,7 @@ pub struct Host {
     pub models: Arc<OpenModel>,
     pub clock: Clock,
     pub schemas: Arc<Schemas>,
+    pub recent: Arc<Recent>,
     pub observer: Arc<dyn Observer>,
 }
 

@@ -62,6 +62,9 @@ pub struct ChainState {
     pub pauses: Vec<Pause>,
     /// How many of `turns` came from the model.
     pub model_calls: u32,
+    /// First line of what the person asked last, limited, for lists; of a chain without a prompt, its first call.
+    #[serde(skip)]
+    pub title: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -163,18 +166,6 @@ impl ChainState {
     pub fn answer(&self) -> String {
         let turn = self.turns.iter().rfind(|turn| turn.origin == Origin::Model);
         turn.map(|turn| turn.parts.iter().filter_map(Part::as_text).collect()).unwrap_or_default()
-    }
-
-    /// First line of what the person asked last, for lists.
-    pub fn title(&self) -> String {
-        const CHARS_MAX: usize = 80;
-        let added = self.turns.iter().flat_map(|turn| &turn.added);
-        let asked = self.messages.iter().chain(added).rfind(|message| message.role == crate::chain::message::Role::User);
-        let text = match asked {
-            Some(message) => message.joined_text(),
-            None => self.calls.values().next().map(|call| format!("{} {}", call.tool, call.text)).unwrap_or_default(),
-        };
-        text.lines().next().unwrap_or_default().chars().take(CHARS_MAX).collect()
     }
 }
 

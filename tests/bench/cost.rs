@@ -31,6 +31,10 @@ use std::process::ExitCode;
 use table::Table;
 use world::World;
 
+/// As the program has it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 type Part = fn(&World, &mut Table) -> anyhow::Result<()>;
 
 const PARTS: [(&str, Part); 5] =

@@ -347,6 +347,7 @@ fn open(dir: &Path, grants: &Arc<Grants>, script: Script) -> (Host, Arc<SqliteJo
         models: Arc::new(move |_| Ok(model.clone())),
         clock: Clock::system(),
         schemas: Arc::default(),
+        recent: Arc::default(),
         observer: Arc::new(Silent),
     };
     (host, journal)

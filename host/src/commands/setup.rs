@@ -196,6 +196,7 @@ impl Setup {
             models: self.models(None),
             clock: self.clock.clone(),
             schemas: Arc::default(),
+            recent: Arc::default(),
             observer: Arc::new(Silent),
         })
     }

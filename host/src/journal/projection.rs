@@ -61,7 +61,7 @@ impl ChainRow {
             id: state.id.clone(),
             status: state.status,
             detail: state.error.clone().or_else(|| state.blocked.as_ref().map(Blocked::name).map(str::to_owned)).unwrap_or_default(),
-            title: state.title(),
+            title: state.title.clone(),
             model: state.settings.model.clone(),
             turns: count(state.turns.len()),
             calls: count(state.calls.len()),

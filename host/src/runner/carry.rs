@@ -45,7 +45,7 @@ impl Host {
     pub async fn start(&self, prompt: Prompt) -> Result<ChainId, HostError> {
         let imported = import(prompt.messages)?;
         let id = ChainId(self.clock.id("ch_"));
-        let mut chain = OpenChain::read(self, &id).await?;
+        let mut chain = OpenChain::new(self, id.clone());
         let started = Event::ChainStarted {
             started_by: prompt.by,
             settings: prompt.settings,
@@ -60,6 +60,7 @@ impl Host {
             (first.as_ref().map(|(origin, trailing)| first_turn(state, rules, *origin, trailing)).unwrap_or_default(), ())
         };
         chain.transact_then(begun, asked).await?;
+        self.recent.keep(chain.state);
         Ok(id)
     }
 

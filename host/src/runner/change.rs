@@ -45,6 +45,7 @@ impl Host {
                 Outcome::Same(decided) => Ok((Vec::new(), Some(*decided))),
             })
             .await?;
+        self.recent.keep(chain.state.clone());
         Ok(Decision { chain: id, state: chain.state, before })
     }
 

@@ -40,6 +40,9 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     chain.record(recheck::recheck).await?;
     chain.record(admit_requested).await?;
     let rest = driver.run(&mut chain).await?;
+    if !chain.state.status.is_terminal() {
+        chain.host.recent.keep(chain.state.clone());
+    }
     Ok(Report { state: chain.state, rest })
 }
 

@@ -23,11 +23,19 @@ pub struct OpenChain {
 }
 
 impl OpenChain {
+    /// A chain without events, held by nobody.
+    pub fn new(host: &Host, id: ChainId) -> Self {
+        Self { host: host.clone(), state: ChainState::new(id), hold: None, history: Vec::new(), history_turns: None }
+    }
+
     /// Reads the chain without holding it.
     pub async fn read(host: &Host, id: &ChainId) -> Result<Self, HostError> {
-        let events = host.journal.events(id, 0).await?;
-        let state = ChainState::fold(id.clone(), &events);
-        Ok(Self { host: host.clone(), state, hold: None, history: Vec::new(), history_turns: None })
+        let mut chain = Self::new(host, id.clone());
+        chain.state = host.recent.take(id).unwrap_or(chain.state);
+        for event in host.journal.events(id, chain.state.seq).await? {
+            chain.state.apply(&event);
+        }
+        Ok(chain)
     }
 
     /// Takes the chain: a new epoch, and nobody else until this is dropped.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Answered, Call, ChainState, Stop, Turn};
 use crate::call::CallStatus;
 use crate::capability::{Opening, Uses};
+use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, ChainStatus, Settings};
 use crate::event::{Event, Requested, Stamped};
 use crate::pause::{Ask, Decision, Pause, PauseKind, PauseStatus};
@@ -30,6 +31,7 @@ impl ChainState {
             calls: BTreeMap::new(),
             pauses: Vec::new(),
             model_calls: 0,
+            title: String::new(),
         }
     }
 
@@ -60,11 +62,15 @@ impl ChainState {
                 self.tools = tools.iter().filter(|tool| settings.admit(&tool.name)).cloned().collect();
                 self.messages = messages.clone();
                 self.continues = continues.clone();
+                messages.iter().for_each(|message| self.entitle(message));
             }
-            Event::MessageAdded { message, .. } => match self.turns.last_mut() {
-                Some(turn) => turn.added.push(message.clone()),
-                None => self.messages.push(message.clone()),
-            },
+            Event::MessageAdded { message, .. } => {
+                self.entitle(message);
+                match self.turns.last_mut() {
+                    Some(turn) => turn.added.push(message.clone()),
+                    None => self.messages.push(message.clone()),
+                }
+            }
             Event::TurnReceived { turn, origin, parts, verbatim, usage, calls } => {
                 self.turns.push(Turn {
                     number: *turn,
@@ -78,6 +84,9 @@ impl ChainState {
                 });
                 self.model_calls += u32::from(*origin == crate::event::Origin::Model);
                 self.calls.extend(calls.iter().map(|call| (call.call, Call::requested(call, at))));
+                if let (true, Some(first)) = (self.title.is_empty(), calls.first()) {
+                    self.title = first_line(&format!("{} {}", first.tool, first.text));
+                }
             }
             Event::CallsReadied { calls } => {
                 for readied in calls {
@@ -151,6 +160,12 @@ impl ChainState {
         self.status = self.derived_status();
     }
 
+    fn entitle(&mut self, message: &Message) {
+        if message.role == Role::User {
+            self.title = first_line(&message.joined_text());
+        }
+    }
+
     /// Paused means at least one open pause and nothing that could run: by construction, never by a stored mark.
     fn derived_status(&self) -> ChainStatus {
         let waits = self.current_calls().any(|call| call.status == CallStatus::Paused);
@@ -209,6 +224,11 @@ impl ChainState {
             change(call);
         }
     }
+}
+
+fn first_line(text: &str) -> String {
+    const CHARS_MAX: usize = 80;
+    text.lines().next().unwrap_or_default().chars().take(CHARS_MAX).collect()
 }
 
 impl Call {

@@ -47,6 +47,7 @@ impl World {
             models: Arc::new(move |_| Ok(model.clone())),
             clock: Clock::system(),
             schemas: Arc::default(),
+            recent: Arc::default(),
             observer: Arc::new(Silent),
         }
     }

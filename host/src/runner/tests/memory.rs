@@ -112,7 +112,7 @@ impl Journal for Memory {
                 chain: state.id.clone(),
                 started_by: state.started_by.clone(),
                 chain_status: ChainStatus::Paused,
-                title: state.title(),
+                title: state.title.clone(),
             };
             state.open_pauses().map(row).collect::<Vec<_>>()
         });

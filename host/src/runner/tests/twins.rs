@@ -142,6 +142,7 @@ impl World {
             models: Arc::new(move |_| Ok(opened.clone())),
             clock: Clock::fixed("2026-11-29T12:00:00Z".parse().unwrap()),
             schemas: Arc::default(),
+            recent: Arc::default(),
             observer: Arc::new(Silent),
         };
         let settings = Settings { model: Some("twin".into()), ..Settings::default() };

@@ -2,7 +2,7 @@
 //!
 //! Every digest names its domain, so that no two kinds of digest can be mistaken for each other.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -98,7 +98,7 @@ impl Object {
 
     pub fn number(mut self, key: &'static str, number: u32) -> Self {
         self.key(key);
-        self.text.push_str(&number.to_string());
+        write!(self.text, "{number}").expect("text takes all that is written");
         self
     }
 
@@ -117,6 +117,11 @@ impl Object {
     /// What is not JSON yet.
     pub fn of(self, key: &'static str, value: &impl Serialize) -> Self {
         self.value(key, &serde_json::to_value(value).expect("a value built from JSON serializes"))
+    }
+
+    /// Most calls hold no line of most kinds: an empty list is written without a look at its type.
+    pub fn list<T: Serialize>(self, key: &'static str, items: &[T]) -> Self {
+        if items.is_empty() { self.written(key, "[]") } else { self.of(key, &items) }
     }
 
     /// JSON in canonical form already.

@@ -37,6 +37,11 @@ pub trait Model: Send + Sync {
     /// As given to `--model`.
     fn name(&self) -> &str;
 
+    /// Whether it reads `Request::history`; for one that does not, none is put together.
+    fn reads_history(&self) -> bool {
+        true
+    }
+
     /// Asks for the next response. Retries of what may be retried happen inside; `on_text` hears text as it streams,
     /// each piece once, also over retries.
     fn respond<'a>(&'a self, request: Request<'a>, on_text: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, Result<Reply, ModelError>>;

@@ -43,6 +43,10 @@ impl Model for Recorder {
         self.inner.name()
     }
 
+    fn reads_history(&self) -> bool {
+        self.inner.reads_history()
+    }
+
     fn respond<'a>(&'a self, request: Request<'a>, on_text: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             self.keep(request.calls_before, None)?;

@@ -79,6 +79,11 @@ impl Model for Script {
         &self.name
     }
 
+    /// The count of model calls says which turn it is.
+    fn reads_history(&self) -> bool {
+        false
+    }
+
     fn respond<'a>(&'a self, request: Request<'a>, on_text: &'a (dyn Fn(&str) + Send + Sync)) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             let reply = self.turn(request.calls_before)?.reply();

@@ -190,7 +190,9 @@ impl Driver {
                 }
             }
         };
-        chain.history().await?;
+        if model.reads_history() {
+            chain.history().await?;
+        }
         let history = std::mem::take(&mut chain.history);
         let state = &chain.state;
         let tools = offered(&state.tools, &chain.host.grants);

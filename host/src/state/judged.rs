@@ -81,7 +81,7 @@ impl ChainState {
             .text("chain", &self.id.0)
             .text("effects", judgement.effects.as_str())
             .object("grants", |object| judgement.held.write(object))
-            .of("opens", &judgement.opens)
+            .list("opens", &judgement.opens)
             .digest("plugin_digest", &tool.plugin_digest)
             .written("rules", &judgement.rules)
             .text("tool", &tool.name);
@@ -100,7 +100,8 @@ impl Held {
     fn write(&self, object: Object) -> Object {
         // What a call does not hold is not written: digests of calls under older grants stay what they were.
         let object = if self.config.is_empty() { object } else { object.of("config", &self.config) };
-        let object = object.of("env", &self.env).of("fs", &self.fs).of("http", &self.http);
+        let object = if self.env.is_empty() { object.written("env", "{}") } else { object.of("env", &self.env) };
+        let object = object.list("fs", &self.fs).list("http", &self.http);
         let object = if self.kv.is_empty() { object } else { object.of("kv", &self.kv) };
         let object = if self.reach.is_empty() { object } else { object.of("reach", &self.reach) };
         if self.uses.is_empty() { object } else { object.of("uses", &self.uses) }

@@ -153,6 +153,27 @@ fn auto_approve_is_journalled_as_the_person_who_asked_for_it() {
 }
 
 #[test]
+fn at_a_terminal_nothing_is_assumed_and_each_pause_is_answered_by_a_word() {
+    let env = TestEnvironment::new();
+    env.script_of_the_main_job();
+    // An empty line, an unknown word and half of an object ask again; a denial asks for its note.
+    let arguments = r#"{"path":"/build/keep.txt"}"#;
+    let typed = format!("\nyes\ndeny\nkeep it\nedit\n{{\n{arguments}\n");
+    let (code, shown) = env.at_a_terminal("run 'clean up' --model script:turns.json --interactive", &typed);
+    assert_eq!(code, Some(0), "{shown}");
+    for said in ["`` is no answer here", "`yes` is no answer here; type approve, deny, edit, respond or skip", "why (the model reads it"] {
+        assert!(shown.contains(said), "{said}: {shown}");
+    }
+    assert_eq!(env.build(), ["a.tmp", "b.tmp"]);
+    let pauses = env.pausegate(&["inspect", &env.chains()[0], "--json"]).json()["pauses"].take();
+    let decided: Vec<_> = pauses.as_array().unwrap().iter().map(|pause| (&pause["status"], &pause["decided"]["decision"]["note"])).collect();
+    assert_eq!(decided, [(&json!("denied"), &json!("keep it")), (&json!("edited"), &json!(null))]);
+    // Whoever skips, or hangs up, leaves the pause open.
+    let (code, shown) = env.at_a_terminal("run again --model script:turns.json --interactive", "skip\n");
+    assert_eq!((code, env.pending().len()), (Some(75), 2), "{shown}");
+}
+
+#[test]
 fn s13_without_a_terminal_interactive_pauses_and_leaves_standard_input_alone() {
     let env = TestEnvironment::new();
     env.script_of_the_main_job();

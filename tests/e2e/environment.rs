@@ -138,6 +138,21 @@ impl TestEnvironment {
         self.shown(args, &output)
     }
 
+    /// The command line on a terminal of its own, made by `script`, with `typed` typed ahead; all that the terminal showed.
+    pub fn at_a_terminal(&self, line: &str, typed: &str) -> (Option<i32>, String) {
+        let pausegate = self.command();
+        let mut command = Command::new("script");
+        command.args(["--quiet", "--return", "--command", &format!("'{}' {line}", pausegate.get_program().to_str().unwrap()), "/dev/null"]);
+        command
+            .env_clear()
+            .envs(pausegate.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .env("PATH", std::env::var_os("PATH").unwrap());
+        let mut child = command.current_dir(self.path("work")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("`script` of util-linux");
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), self.normal(&String::from_utf8_lossy(&output.stdout)))
+    }
+
     pub fn shown(&self, args: &[&str], output: &std::process::Output) -> Shown {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));

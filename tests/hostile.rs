@@ -67,6 +67,7 @@ fn attempt(plugin: &str) -> Attempt {
         held: Held::default(),
         limits: limits(),
         cancel: Default::default(),
+        still: None,
         watcher: None,
     }
 }

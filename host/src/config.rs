@@ -14,6 +14,7 @@ mod units;
 pub mod wanted;
 pub mod warnings;
 pub mod wassette;
+pub mod watched;
 
 pub use error::ConfigError;
 use file::read_file;

@@ -107,10 +107,18 @@ pub struct Attempt {
     pub state: Option<Vec<u8>>,
     pub effects: Effects,
     pub held: Held,
+    /// What of it the operator still gives; `None` where that cannot change meanwhile.
+    pub still: Option<Arc<dyn StillHeld>>,
     pub limits: Limits,
     /// Ends the attempt with `cancelled`.
     pub cancel: CancellationToken,
     pub watcher: Option<Arc<dyn Watcher>>,
+}
+
+/// What the operator's grants give a running attempt by now. They narrow what it holds and never widen it.
+pub trait StillHeld: Send + Sync {
+    /// `None` while they are those that it started under. Asked at each host call, so it must be cheap then.
+    fn now(&self) -> Option<Arc<Held>>;
 }
 
 /// A person's answer to one of the plugin's own pauses of this call.

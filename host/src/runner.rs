@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use crate::capability::Grants;
 use crate::chain::{Blocked, ChainId};
 use crate::clock::Clock;
 use crate::event::Stamped;
@@ -18,14 +17,17 @@ mod attempts;
 mod carry;
 mod change;
 mod drive;
+mod in_force;
 mod open;
 mod recent;
+mod still;
 #[cfg(test)]
 mod tests;
 
 pub use carry::{Prompt, Resume};
 pub use change::{Decision, Said};
 pub use recent::Recent;
+pub use in_force::{InForce, Unchanging};
 
 /// Opens a model by the name a chain was started with.
 pub type OpenModel = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;
@@ -35,7 +37,7 @@ pub type OpenModel = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send +
 pub struct Host {
     pub journal: Arc<dyn Journal>,
     pub plugins: Arc<dyn Plugins>,
-    pub grants: Arc<Grants>,
+    pub grants: Arc<dyn InForce>,
     pub models: Arc<OpenModel>,
     pub clock: Clock,
     pub schemas: Arc<Schemas>,

@@ -376,3 +376,75 @@ fn w26_the_line_that_a_refusal_prints_makes_the_call_pass_when_it_is_pasted() {
     env.grants(&format!("{line}\n{fs}"));
     assert_eq!(env.pausegate(&files).code, Some(0), "{fs}");
 }
+
+/// A server that edits the grants file at each request, before it answers.
+fn editing(env: &TestEnvironment, edits: Vec<String>) -> (u16, std::thread::JoinHandle<()>) {
+    use std::io::Write;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, file) = (listener.local_addr().unwrap().port(), env.path("home/.config/pausegate/grants.toml"));
+    let serving = std::thread::spawn(move || {
+        for edit in edits {
+            let mut stream = listener.accept().unwrap().0;
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            lines.find(String::is_empty).expect("a whole head");
+            std::fs::write(&file, edit.replace("PORT", &port.to_string())).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+        }
+    });
+    (port, serving)
+}
+
+const GATED: &str = "version = 1\n[plugins.probe]\ndigest = \"any\"\n[[plugins.probe.http]]\nurl = \"http://127.0.0.1:PORT/gate\"\nmethods = [\"GET\"]\nprivate = true\n";
+
+#[test]
+fn w68_a_grant_taken_away_during_a_call_is_gone_at_the_next_effect() {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    let build = env.path("work/build");
+    let fs = format!("[[plugins.probe.fs]]\npath = {:?}\nmount = \"/build\"\naccess = \"write\"\n", build.to_str().unwrap());
+    let broken = format!("{GATED}{fs}access = \"none\"\n");
+    let (port, serving) = editing(&env, vec![broken, GATED.to_owned()]);
+    let granted = format!("{GATED}{fs}").replace("PORT", &port.to_string());
+    env.write("home/.config/pausegate/grants.toml", &granted);
+    let write = |name: &str| json!({"fs": {"op": "write", "path": format!("/build/{name}")}});
+    let steps = json!({"gate": format!("http://127.0.0.1:{port}/gate"), "steps": [write("1"), write("2"), write("3")]});
+    let call = |id: &str, arguments: &Value| json!({"id": id, "name": "probe__step_by_step", "arguments": arguments});
+    let one = json!({"gate": "", "steps": [write("4")]});
+    env.script(json!([{"tool_calls": [call("c1", &steps)]}, {"tool_calls": [call("c2", &one)]}, {"text": "done"}]));
+    let run = env.pausegate(&["run", "go", "--model", "script:turns.json"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    serving.join().unwrap();
+    assert_eq!(
+        results(&env),
+        ["ok\nok\nerror: PermissionDenied", "error: PermissionDenied"],
+        "a broken edit keeps the grant, the next takes it: {run}"
+    );
+    assert_eq!(env.build(), ["1", "2", "a.tmp", "b.tmp", "keep.txt"]);
+    assert_eq!(run.stderr.matches("the grants file changed: it is in force").count(), 1, "{run}");
+    assert!(run.stderr.contains("[[plugins.probe.fs]]"), "the refusal prints the line that was taken away: {run}");
+    // Grant, use, revoke: what the operator has left is the file without that line, and the list is without it too.
+    let now = std::fs::read_to_string(env.path("home/.config/pausegate/grants.toml")).unwrap();
+    assert_eq!(now.replacen(&fs, "", 1), granted.replacen(&fs, "", 1));
+    let explained = env.pausegate(&["explain", "probe__fs", r#"{"op":"write","path":"/build/1"}"#]);
+    assert!(!explained.stdout.contains("/build everything") && !explained.stdout.contains("fs write"), "{explained}");
+}
+
+#[test]
+fn w68_a_grants_file_that_cannot_be_followed_any_more_is_told_once_and_changes_nothing() {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    let (port, serving) = editing(&env, vec!["version = 1\n[plugins.probe]\nacess = 1\n".to_owned()]);
+    env.write("home/.config/pausegate/grants.toml", &GATED.replace("PORT", &port.to_string()));
+    let looks = json!({"fs": {"op": "stat", "path": "/"}});
+    let steps = json!({"gate": format!("http://127.0.0.1:{port}/gate"), "steps": [looks, looks]});
+    let call = |id: &str, name: &str, arguments: &Value| json!({"tool_calls": [{"id": id, "name": name, "arguments": arguments}]});
+    let echo = json!({"text": "x"});
+    env.script(json!([
+        call("c1", "probe__step_by_step", &steps), call("c2", "probe__echo", &echo), call("c3", "probe__echo", &echo), {"text": "done"}
+    ]));
+    let run = env.pausegate(&["run", "go", "--model", "script:turns.json"]);
+    assert_eq!(run.code, Some(0), "{run}");
+    serving.join().unwrap();
+    assert_eq!(run.stderr.matches("so the grants from before stay in force whole").count(), 1, "{run}");
+    assert!(run.stderr.contains("grants.toml:3: "), "{run}");
+}

@@ -20,7 +20,7 @@ use pausegate::model::Model;
 use pausegate::model::script::{Script, Turn};
 use pausegate::pause::{Decision, Pause, PauseId, PauseKind};
 use pausegate::plugin::{PluginConfig, WasmPlugins};
-use pausegate::runner::{Host, Prompt, Resume, Silent};
+use pausegate::runner::{Host, Prompt, Resume, Silent, Unchanging};
 use pausegate::state::ChainState;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -238,7 +238,7 @@ impl World {
                 // The file is read again, as another process would.
                 self.grants = Arc::new(load(self.dir.path()));
                 self.journal = Arc::new(SqliteJournal::open(&self.dir.path().join("pausegate/journal.db"), Clock::system()).unwrap());
-                self.host.grants = Arc::clone(&self.grants);
+                self.host.grants = Unchanging::of(Arc::clone(&self.grants));
                 self.host.journal = self.journal.clone();
             }
         }
@@ -252,7 +252,7 @@ impl World {
         let events = self.journal.events(id, 0).await.unwrap();
         let state = ChainState::fold(id.clone(), &events);
         assert_eq!(fs::read(self.dir.path().join("pausegate/grants.toml")).unwrap(), self.file, "the grants file is the operator's");
-        assert_eq!(*self.host.grants, load(self.dir.path()), "and so is what was read from it");
+        assert_eq!(*self.host.grants.latest(), load(self.dir.path()), "and so is what was read from it");
         let decided = events.iter().filter_map(|stamped| match &stamped.event {
             Event::PauseDecided { pause, by, decision, .. } if *by == person() => Some((pause.clone(), decision.clone())),
             Event::PauseDecided { .. } | Event::PluginAccepted { .. } | Event::TurnLimitRaised { .. } => panic!("{stamped:?}"),
@@ -343,7 +343,7 @@ fn open(dir: &Path, grants: &Arc<Grants>, script: Script) -> (Host, Arc<SqliteJo
     let host = Host {
         journal: journal.clone(),
         plugins: probe(),
-        grants: Arc::clone(grants),
+        grants: Unchanging::of(Arc::clone(grants)),
         models: Arc::new(move |_| Ok(model.clone())),
         clock: Clock::system(),
         schemas: Arc::default(),

@@ -105,7 +105,13 @@ impl From<ModelError> for Failure {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        let failure = Self::of(exit::CONFIG, &error);
+        Self::from(&error)
+    }
+}
+
+impl From<&ConfigError> for Failure {
+    fn from(error: &ConfigError) -> Self {
+        let failure = Self::of(exit::CONFIG, error);
         match error.hint() {
             Some(hint) => failure.hint(hint),
             None => failure,

@@ -13,6 +13,7 @@ use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Grants, Verdict};
 use crate::chain;
 use crate::clock::Clock;
+use crate::config::watched::{self, News, WatchedGrants};
 use crate::config::{self, Settings, Surroundings};
 use crate::digest::Digest;
 use crate::journal::Journal;
@@ -20,7 +21,7 @@ use crate::journal::sqlite::SqliteJournal;
 use crate::model;
 use crate::plugin::{PluginConfig, Plugins, WasmPlugins};
 use crate::report::{self, Color, escape, load};
-use crate::runner::{Host, Observer, OpenModel, Silent};
+use crate::runner::{Host, InForce, Observer, OpenModel, Silent, Unchanging};
 
 mod chosen;
 
@@ -93,6 +94,21 @@ impl Setup {
         Ok(config::grants::load(self.settings.named_grants(), &self.settings.places, &identity::host())?)
     }
 
+    /// The same, followed when the operator edits the file while chains run.
+    fn watched_grants(&self) -> Result<WatchedGrants, Failure> {
+        let named = self.settings.named_grants().map(Path::to_owned);
+        let source = watched::Source { named, places: self.settings.places.clone(), host: identity::host() };
+        let tell = |news: News<'_>| match news {
+            News::InForce => report::note(load::GRANTS_CHANGED),
+            News::Kept(error) => {
+                let failure = Failure::from(error);
+                report::error(&failure.message, &failure.causes, &failure.hints);
+                report::note(load::GRANTS_KEPT);
+            }
+        };
+        Ok(WatchedGrants::open(source, self.clock.clone(), Box::new(tell))?)
+    }
+
     /// Loads what is in the plugin directory; compiling is told on a terminal.
     pub async fn wasm_plugins(&self) -> Result<WasmPlugins, Failure> {
         self.load_plugins(self.largest_memory()?, None).await
@@ -140,7 +156,8 @@ impl Setup {
     /// Everything, for commands that carry chains on.
     pub async fn host(&self, observer: Arc<dyn Observer>, record: Option<&Path>) -> Result<Host, Failure> {
         // A grants file that cannot be followed is said before anything is compiled for it.
-        let grants = Arc::new(self.grants()?);
+        let watched = Arc::new(self.watched_grants()?);
+        let grants = watched.latest();
         let bare = self.bare()?;
         let plugins = self.chosen(self.load_plugins(self.largest_memory()?, Some(bare.journal.clone())).await?);
         for failure in plugins.failures() {
@@ -148,12 +165,12 @@ impl Setup {
         }
         grants.unknown_tools(&plugins.catalog()).iter().for_each(|warning| report::note(&load::warning(warning)));
         quarantined(&grants, &*plugins).iter().for_each(|plugin| report::note(&load::quarantined(plugin)));
-        Ok(Host { plugins, grants, observer, models: self.models(record), ..bare })
+        Ok(Host { plugins, grants: watched, observer, models: self.models(record), ..bare })
     }
 
     /// For commands that decide: no plugin is loaded, no model can be asked.
     pub fn host_to_decide(&self) -> Result<Host, Failure> {
-        Ok(Host { grants: Arc::new(self.grants()?), ..self.bare()? })
+        Ok(Host { grants: Unchanging::of(self.grants()?), ..self.bare()? })
     }
 
     /// For commands that only take away, `deny` and `cancel`: a grants file that cannot be followed does not stop them.
@@ -163,7 +180,7 @@ impl Setup {
             report::note("nothing is granted until that is mended; this goes on without any grant");
             Grants { default_verdict: Verdict::Deny, ..Grants::default() }
         });
-        Ok(Host { grants: Arc::new(grants), ..self.bare()? })
+        Ok(Host { grants: Unchanging::of(grants), ..self.bare()? })
     }
 
     /// Opens models by name, with keys and addresses from the environment; recorded into a file where one is given.
@@ -192,7 +209,7 @@ impl Setup {
         Ok(Host {
             journal: self.journal()?,
             plugins: Arc::new(Nothing),
-            grants: Arc::default(),
+            grants: Arc::<Unchanging>::default(),
             models: self.models(None),
             clock: self.clock.clone(),
             schemas: Arc::default(),

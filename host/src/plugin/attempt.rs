@@ -49,7 +49,7 @@ pub struct Target<'a> {
 pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> AttemptOutcome {
     let held = narrowed(attempt.held, attempt.effects);
     let vault = Arc::new(Vault::new(&held, Arc::clone(&bench.secrets)));
-    let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault)));
+    let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault), attempt.still));
     let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone(), Arc::clone(&vault)));
     let watch = Watch::start(&attempt.limits, attempt.cancel.clone());
     let values = Values::new(&held, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
@@ -107,7 +107,7 @@ pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &
     let vault = Arc::new(Vault::new(&Held::default(), Arc::clone(&bench.secrets)));
     let console = Arc::new(Console::new(String::new(), None, Arc::clone(&vault)));
     let watch = Watch::start(limits, tokio_util::sync::CancellationToken::new());
-    let ledger = Arc::new(Ledger::new(plugin, Arc::clone(&vault)));
+    let ledger = Arc::new(Ledger::new(plugin, Arc::clone(&vault), None));
     let values = Values::none(Arc::clone(&ledger));
     let state = State::new(Held::default(), limits, watch.clone(), console, Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let work = with_instance(bench, pre, state, limits, async |plugin, store| plugin.pausegate_plugin_tools().call_list_tools(store).await);

@@ -5,58 +5,66 @@
 //! `none` is judged on the path as written, on the resolved path and on the file's identity, so that another spelling,
 //! mount or hard link of it is shut too. What remains: identities of `none` places are taken when an attempt first uses
 //! files, and a folder that somebody outside moves between check and use is judged by where it stood.
+//!
+//! Where the operator's grants changed since the attempt started, each operation is judged by both: by what was held then
+//! and by what they give now.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{Mode, OFlags, open, stat};
+use rustix::fs::{Mode, OFlags, fstat, open};
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::filesystem::WasiFilesystemCtx;
 use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 
 use super::ledger::{HadEffect, Ledger, too_late};
 use super::state::State;
-use crate::capability::frozen::{FROZEN_NAME_BYTES_MAX, FsOperation};
-use crate::capability::{Access, FrozenUse, Held, HeldFs, Opening, Refusal};
+use crate::capability::frozen::{FROZEN_NAME_BYTES_MAX, FsOperation, FsUse};
+use crate::capability::{Access, FrozenUse, Held, HeldFs, Refusal};
 
 mod act;
 mod change;
 mod descriptor;
+mod given;
 mod node;
 mod open_at;
 pub mod rules;
+mod stream;
 mod walk;
 
-use act::{Act, Approved};
-use node::Node;
-use rules::{Need, covers, joined, rights};
+use act::Act;
+use given::{Given, Shut};
+use node::{Node, OpenFile};
+use rules::{Need, covers, joined};
 use walk::{Entry, Folder, Identity, Last, Lost};
 
 type Code = types::ErrorCode;
 
 /// The files of one attempt.
 pub struct Files {
-    held: Arc<Lines>,
+    held: Arc<HeldFiles>,
     /// wasmtime's own context: without preopens, only its streams are used.
     streams: WasiFilesystemCtx,
 }
 
-/// The lines, and what they stand for on this host once it is asked for.
-struct Lines {
-    lines: Vec<HeldFs>,
-    /// Approved-only lines: what they cover is asked about.
-    reach: Vec<HeldFs>,
-    uses: Vec<Approved>,
+/// What the attempt held when it started, and what that stands for on this host once it is asked for.
+struct HeldFiles {
+    at_start: Given,
     mounts: OnceLock<Mounts>,
     ledger: Arc<Ledger>,
+}
+
+/// The lines as one operation finds them.
+struct Lines {
+    held: Arc<HeldFiles>,
+    /// What the operator gives by now, if that is something else.
+    now: Option<(Given, Shut)>,
 }
 
 #[derive(Default)]
 struct Mounts {
     mounts: Vec<Mount>,
-    shut: Vec<Identity>,
-    /// Host paths of `none` places.
-    shut_paths: Vec<PathBuf>,
+    shut: Shut,
 }
 
 struct Mount {
@@ -68,31 +76,21 @@ struct Mount {
 }
 
 impl Files {
-    pub fn new(held: Held, ledger: Arc<Ledger>) -> Self {
-        let reach = held.reach.into_iter().filter_map(|opening| if let Opening::Fs(line) = opening { Some(line) } else { None });
-        let uses = held.uses.into_iter().filter_map(|frozen| if let FrozenUse::Fs(frozen) = frozen { Some(frozen) } else { None });
-        let lines = Lines { reach: reach.collect(), uses: uses.map(Approved::new).collect(), lines: held.fs, mounts: OnceLock::new(), ledger };
-        Self { held: Arc::new(lines), streams: WasiFilesystemCtx::default() }
+    pub fn new(held: &Held, ledger: Arc<Ledger>) -> Self {
+        let held = HeldFiles { at_start: Given::of(held), mounts: OnceLock::new(), ledger };
+        Self { held: Arc::new(held), streams: WasiFilesystemCtx::default() }
+    }
+
+    fn lines(&self) -> Lines {
+        Lines::of(&self.held)
     }
 }
 
-impl Lines {
-    fn mounts(&self) -> &Mounts {
-        self.mounts.get_or_init(|| self.open_mounts())
-    }
-
+impl HeldFiles {
     fn open_mounts(&self) -> Mounts {
-        let mut found = Mounts::default();
-        for line in &self.lines {
-            if line.access == Access::None {
-                let host = shut_host(line);
-                if let Ok(stat) = stat(&host) {
-                    found.shut.push(walk::identity(&stat));
-                }
-                found.shut_paths.push(host.canonicalize().unwrap_or(host));
-            }
-        }
-        for line in self.lines.iter().chain(&self.reach).filter(|line| line.access != Access::None) {
+        let Given { lines, reach, .. } = &self.at_start;
+        let mut found = Mounts { shut: self.at_start.shut(), ..Mounts::default() };
+        for line in lines.iter().chain(reach).filter(|line| line.access != Access::None) {
             if !found.mounts.iter().any(|mount| mount.path == line.mount) {
                 found.mounts.extend(self.open_mount(line));
             }
@@ -104,7 +102,7 @@ impl Lines {
     fn open_mount(&self, line: &HeldFs) -> Option<Mount> {
         let attempted = format!("fs open {}", line.mount);
         let told = |why: String| self.ledger.refuse(Refusal { attempted: attempted.clone(), allow_with: format!("# {why}") });
-        if self.lines.iter().any(|other| other.mount == line.mount && other.access != Access::None && other.host != line.host) {
+        if self.at_start.lines.iter().any(|other| other.mount == line.mount && other.access != Access::None && other.host != line.host) {
             told(format!("lines of mount {} name different paths", line.mount));
             return None;
         }
@@ -120,6 +118,35 @@ impl Lines {
             }
         }
     }
+}
+
+impl Lines {
+    fn of(held: &Arc<HeldFiles>) -> Self {
+        let now = held.ledger.now().map(|now| Given::of(&now));
+        Self { held: Arc::clone(held), now: now.map(|now| (now.shut(), now)).map(|(shut, now)| (now, shut)) }
+    }
+
+    fn mounts(&self) -> &Mounts {
+        self.held.mounts.get_or_init(|| self.held.open_mounts())
+    }
+
+    /// All of these must permit what is done.
+    fn given(&self) -> impl Iterator<Item = &Given> {
+        std::iter::once(&self.held.at_start).chain(self.now.as_ref().map(|(given, _)| given))
+    }
+
+    /// Places that no way may enter.
+    fn shut(&self) -> impl Iterator<Item = &Shut> {
+        std::iter::once(&self.mounts().shut).chain(self.now.as_ref().map(|(_, shut)| shut))
+    }
+
+    fn is_shut(&self, place: Identity) -> bool {
+        self.shut().any(|shut| shut.identities.contains(&place))
+    }
+
+    fn shuts_any(&self) -> bool {
+        self.shut().any(|shut| !shut.identities.is_empty())
+    }
 
     /// The entry at `path` seen from `node`, if the lines permit the act on it, as written and as resolved.
     fn enter(&self, node: &Node, path: &str, last: Last, act: &Act) -> Result<(usize, Entry), Code> {
@@ -129,13 +156,13 @@ impl Lines {
         if !self.permits(mount, act, &written, start.followed) && !self.permits_below(mount) {
             return Err(self.hold_back(act, &written, start.followed));
         }
-        let entry = match walk::walk(&start, &path, last, &self.mounts().shut) {
+        let entry = match walk::walk(&start, &path, last, &|place| Ok(self.shuts_any() && self.is_shut(walk::identity(&fstat(place)?)))) {
             Ok(entry) => entry,
             Err(Lost::Outside) => return Err(self.refuse_outside(act.need(), &written)),
             Err(Lost::Shut) => return Err(self.refuse(act.need(), &written)),
             Err(Lost::Os(errno)) => return Err(code(errno)),
         };
-        if !self.mounts().shut.is_empty() && entry.stat().is_ok_and(|stat| self.mounts().shut.contains(&walk::identity(&stat))) {
+        if self.shuts_any() && entry.stat().is_ok_and(|stat| self.is_shut(walk::identity(&stat))) {
             return Err(self.refuse(act.need(), &entry.path));
         }
         if !self.permits(mount, act, &entry.path, entry.followed) {
@@ -163,8 +190,20 @@ impl Lines {
     }
 
     fn permits(&self, mount: usize, act: &Act, path: &str, followed: bool) -> bool {
-        let rights = self.rights(mount, path);
-        rights.permits(act.need(), followed) || (!followed && !rights.is_shut() && self.uses.iter().any(|approved| approved.admits(act, path)))
+        let place = self.place(mount);
+        self.given().all(|given| given.permits(place, act, path, followed))
+    }
+
+    /// Whether what was opened may still be read or changed: only what the operator gives now is asked, since opening it
+    /// spent the approval that there may have been.
+    fn still(&self, file: &OpenFile, operation: FsOperation) -> Result<(), Code> {
+        let Some((now, shut)) = &self.now else { return Ok(()) };
+        let place = self.place(file.mount);
+        let permits = |operation| now.permits(place, &Act::new(operation), &file.path, file.followed);
+        // An approved write may read what it writes.
+        let permitted = permits(operation) || (operation == FsOperation::Read && file.writable && permits(FsOperation::Write));
+        let is_shut = !shut.identities.is_empty() && fstat(&file.file).is_ok_and(|stat| shut.identities.contains(&walk::identity(&stat)));
+        if permitted && !is_shut { Ok(()) } else { Err(self.refuse(Need::of(operation), &file.path)) }
     }
 
     /// Whether a listing of `folder` shows the entry. One that a person approved shows all but what is shut.
@@ -181,7 +220,10 @@ impl Lines {
     }
 
     fn rights(&self, mount: usize, path: &str) -> rules::Rights {
-        rights(&self.lines, self.place(mount), path)
+        let place = self.place(mount);
+        let now = self.now.as_ref().map(|(now, _)| now.rights(place, path));
+        let at_start = self.held.at_start.rights(place, path);
+        now.map_or(at_start, |now| at_start.and(now))
     }
 
     /// A mount's guest path, and the host path that its lines name.
@@ -192,7 +234,8 @@ impl Lines {
 
     /// The whole mount is held in some way, so that a symlink may lead from a refused spelling to a held entry.
     fn permits_below(&self, mount: usize) -> bool {
-        rules::holds_whole(&self.lines, self.place(mount))
+        let place = self.place(mount);
+        self.given().all(|given| rules::holds_whole(&given.lines, place))
     }
 
     /// Moving `path` would move a shut place.
@@ -200,46 +243,52 @@ impl Lines {
         let mounts = self.mounts();
         let mount = &mounts.mounts[mount];
         let host = mount.host.join(path[mount.path.len().min(path.len())..].trim_start_matches('/'));
-        rules::shuts_below(&self.lines, path) || mounts.shut_paths.iter().any(|shut| shut.starts_with(&host))
+        self.given().any(|given| rules::shuts_below(&given.lines, path))
+            || self.shut().flat_map(|shut| &shut.paths).any(|shut| shut.starts_with(&host))
     }
 
     /// Ends the attempt with this use where an approval could open it; else refuses it.
     fn hold_back(&self, act: &Act, path: &str, followed: bool) -> Code {
         let frozen = act.frozen(path);
         // A symlink on the way is nothing that a person could see in the path.
-        if followed || path.len() > FROZEN_NAME_BYTES_MAX || !rules::can_be_asked(&self.lines, &self.reach, &frozen) {
+        if followed || path.len() > FROZEN_NAME_BYTES_MAX || !self.can_be_asked(&frozen) {
             return self.refuse(act.need(), path);
         }
         let frozen = FrozenUse::Fs(frozen);
-        if let Err(HadEffect) = self.ledger.hold_back(frozen.clone()) {
-            self.ledger.refuse(too_late(&frozen, &self.allowing(act.need().access(), path)));
+        if let Err(HadEffect) = self.held.ledger.hold_back(frozen.clone()) {
+            self.held.ledger.refuse(too_late(&frozen, &self.allowing(act.need().access(), path)));
         }
         Code::Access
     }
 
+    fn can_be_asked(&self, frozen: &FsUse) -> bool {
+        self.given().all(|given| given.is_within_reach(frozen)) && self.given().any(|given| given.can_be_asked(frozen))
+    }
+
     fn spend(&self, act: &Act, path: &str) {
         let frozen = act.frozen(path);
-        self.uses.iter().for_each(|approved| approved.spend(&frozen));
+        self.held.at_start.uses.iter().for_each(|approved| approved.spend(&frozen));
     }
 
     fn refuse(&self, need: Need, path: &str) -> Code {
         let access = need.access();
         let refusal = Refusal { attempted: format!("fs {access} {path}"), allow_with: self.allowing(access, path) };
-        self.ledger.refuse(refusal);
+        self.held.ledger.refuse(refusal);
         Code::Access
     }
 
     fn refuse_outside(&self, need: Need, path: &str) -> Code {
         let attempted = format!("fs {} {path}, which leads out of its mount", need.access());
-        self.ledger.refuse(Refusal { attempted, allow_with: "# nothing allows a path that leaves its mount".to_owned() });
+        self.held.ledger.refuse(Refusal { attempted, allow_with: "# nothing allows a path that leaves its mount".to_owned() });
         Code::NotPermitted
     }
 
     fn allowing(&self, access: &str, path: &str) -> String {
-        if let Some(line) = self.lines.iter().find(|line| line.access == Access::None && covers(line.only.as_deref().unwrap_or(&line.mount), path)) {
+        let shuts = |line: &&HeldFs| line.access == Access::None && covers(line.only.as_deref().unwrap_or(&line.mount), path);
+        if let Some(line) = self.given().flat_map(|given| &given.lines).find(shuts) {
             return format!("# the line `access = \"none\"` at mount {:?} shuts it; take that line out", line.mount);
         }
-        let held = self.lines.iter().filter(|line| covers(&line.mount, path)).max_by_key(|line| line.mount.len());
+        let held = self.held.at_start.lines.iter().filter(|line| covers(&line.mount, path)).max_by_key(|line| line.mount.len());
         let (host, mount) = match held {
             Some(line) => (line.host.display().to_string(), line.mount.clone()),
             None => match path.split('/').nth(1) {
@@ -248,13 +297,8 @@ impl Lines {
             },
         };
         let text = |text: String| toml::Value::String(text).to_string();
-        format!("[[plugins.{}.fs]]\npath = {}\nmount = {}\naccess = \"{access}\"", self.ledger.plugin, text(host), text(mount))
+        format!("[[plugins.{}.fs]]\npath = {}\nmount = {}\naccess = \"{access}\"", self.held.ledger.plugin, text(host), text(mount))
     }
-}
-
-fn shut_host(line: &HeldFs) -> PathBuf {
-    let below = line.only.as_deref().and_then(|only| only.strip_prefix(line.mount.trim_end_matches('/'))).unwrap_or("");
-    line.host.join(below.trim_start_matches('/'))
 }
 
 fn code(errno: rustix::io::Errno) -> Code {

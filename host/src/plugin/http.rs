@@ -54,18 +54,29 @@ type Sent = Result<(http::Response<WasiBody>, Box<dyn Future<Output = Result<(),
 
 impl Requests {
     pub fn new(held: &Held, deadline: Instant, ledger: Arc<Ledger>, net: Arc<Net>) -> Self {
-        let line = Line::new;
-        let reach = held.reach.iter().filter_map(|opening| if let Opening::Http(held) = opening { Some(line(held)) } else { None });
         let approved = held.uses.iter().filter_map(|frozen| if let FrozenUse::Http(frozen) = frozen { Some(frozen.clone()) } else { None });
         Self {
-            lines: held.http.iter().map(line).collect(),
-            reach: reach.collect(),
+            lines: held.http.iter().map(Line::new).collect(),
+            reach: reach(held),
             approved: Arc::new(Mutex::new(approved.collect())),
             connections: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
             deadline,
             ledger,
             net,
         }
+    }
+
+    /// By what the attempt held when it started and, where the operator gives something else by now, by that too.
+    fn allowed(&self, method: &str, url: &Url) -> Option<Allowed> {
+        let at_start = Self::reached(&self.lines, &self.reach, method, url)?;
+        let Some(now) = self.ledger.now() else { return Some(at_start) };
+        let by_now = Self::reached(&now.http.iter().map(Line::new).collect::<Vec<_>>(), &reach(&now), method, url)?;
+        Some(at_start.and(by_now))
+    }
+
+    fn reached(lines: &[Line], reach: &[Line], method: &str, url: &Url) -> Option<Allowed> {
+        let held = Self::judge(lines, method, url);
+        held.or_else(|| Some(Allowed { waits: true, ..Self::judge(reach, method, url)? }))
     }
 
     /// Of these lines those that allow it, and what they say together. Of a URL that is private by its spelling, only lines
@@ -86,9 +97,7 @@ impl Requests {
             return Err(Error::HttpRequestMethodInvalid);
         }
         let url = normal_form(request.uri()).ok_or(Error::HttpRequestUriInvalid)?;
-        let held = Self::judge(&self.lines, &method, &url);
-        let waits = held.is_none().then(|| Arc::clone(&self.approved));
-        let Some(allowed) = held.or_else(|| Self::judge(&self.reach, &method, &url)) else {
+        let Some(allowed) = self.allowed(&method, &url) else {
             self.ledger.refuse(refusal(&self.ledger.plugin, &method, &url, is_local(&url)));
             return Err(Error::HttpRequestDenied);
         };
@@ -97,8 +106,8 @@ impl Requests {
         Ok(send::Outgoing {
             method,
             url,
+            waits: allowed.waits.then(|| Arc::clone(&self.approved)),
             allowed,
-            waits,
             options: options.unwrap_or_default(),
             deadline: self.deadline,
             connection,
@@ -130,6 +139,10 @@ impl Line {
     }
 }
 
+fn reach(held: &Held) -> Vec<Line> {
+    held.reach.iter().filter_map(|opening| if let Opening::Http(held) = opening { Some(Line::new(held)) } else { None }).collect()
+}
+
 /// Whether lines allow a request, for the oracle of the grants.
 #[cfg(test)]
 pub fn allows(lines: &[HeldHttp], method: &str, url: &Url) -> bool {
@@ -143,6 +156,8 @@ struct Allowed {
     /// Of several for the same place the first line's.
     secrets: Vec<Secret>,
     lines: Vec<HeldHttp>,
+    /// Only an approval opens it.
+    waits: bool,
 }
 
 impl Allowed {
@@ -154,7 +169,17 @@ impl Allowed {
             }
         }
         let private = if lines.iter().any(|line| line.private) { Private::Admitted } else { Private::Refused };
-        Self { private, secrets, lines }
+        Self { private, secrets, lines, waits: false }
+    }
+
+    /// What both say: connections kept under one alone are not taken up again.
+    fn and(mut self, other: Self) -> Self {
+        if other.private == Private::Refused {
+            self.private = Private::Refused;
+        }
+        self.secrets.retain(|secret| other.secrets.contains(secret));
+        self.lines.extend(other.lines);
+        Self { waits: self.waits || other.waits, ..self }
     }
 }
 

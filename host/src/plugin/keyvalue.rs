@@ -30,12 +30,20 @@ pub struct Handle;
 
 /// The values of one attempt.
 pub struct Values {
-    held: Option<HeldBucket>,
-    /// What only an approval opens, and the uses that have one.
-    reach: Option<HeldBucket>,
+    /// As they were held when it started.
+    at_start: Buckets,
+    /// Uses that a person approved.
     approved: Mutex<Vec<KvUse>>,
+    chain: ChainId,
     store: Option<Arc<dyn KeyValues>>,
     ledger: Arc<Ledger>,
+}
+
+#[derive(Default)]
+struct Buckets {
+    held: Option<HeldBucket>,
+    /// What only an approval opens.
+    reach: Option<HeldBucket>,
 }
 
 struct HeldBucket {
@@ -44,28 +52,29 @@ struct HeldBucket {
     quota: Quota,
 }
 
+/// A bucket for one use of it.
+struct Opened {
+    bucket: Bucket,
+    quota: Quota,
+    /// Only an approval opens it.
+    waits: bool,
+}
+
 impl Values {
     pub fn new(held: &Held, plugin: &str, chain: &ChainId, ledger: Arc<Ledger>, store: Option<Arc<dyn KeyValues>>) -> Self {
-        let reach = held.reach.iter().filter_map(|opening| if let Opening::Kv(line) = opening { Some(line.clone()) } else { None });
         let approved = held.uses.iter().filter_map(|frozen| if let FrozenUse::Kv(frozen) = frozen { Some(frozen.clone()) } else { None });
-        Self {
-            held: HeldBucket::of(&held.kv, plugin, chain),
-            reach: HeldBucket::of(&reach.collect::<Vec<_>>(), plugin, chain),
-            approved: Mutex::new(approved.collect()),
-            store,
-            ledger,
-        }
+        Self { at_start: Buckets::of(held, plugin, chain), approved: Mutex::new(approved.collect()), chain: chain.clone(), store, ledger }
     }
 
     pub fn none(ledger: Arc<Ledger>) -> Self {
-        Self { held: None, reach: None, approved: Mutex::default(), store: None, ledger }
+        Self { at_start: Buckets::default(), approved: Mutex::default(), chain: ChainId(String::new()), store: None, ledger }
     }
 
     fn open(&self, name: &str) -> Result<(), Error> {
         if !matches!(name, "" | "default") {
             return Err(Error::NoSuchStore);
         }
-        if self.held.is_none() && self.reach.is_none() {
+        if self.at_start.is_empty() || self.now().is_some_and(|now| now.is_empty()) {
             self.ledger.refuse(self.refusal(Access::Read));
             return Err(Error::AccessDenied);
         }
@@ -78,19 +87,18 @@ impl Values {
 
     /// The bucket and its store, where the lines or an approval give so much of it. What only an approval could open
     /// ends the attempt.
-    async fn at(&self, need: Access, frozen: impl FnOnce() -> KvUse) -> Result<(&HeldBucket, &dyn KeyValues), Error> {
+    async fn at(&self, need: Access, frozen: impl FnOnce() -> KvUse) -> Result<(Opened, &dyn KeyValues), Error> {
         let store = self.store()?;
-        let gives = |held: &&HeldBucket| held.access >= need;
-        if let Some(held) = self.held.as_ref().filter(gives) {
-            return Ok((held, store));
-        }
-        let Some(reach) = self.reach.as_ref().filter(gives) else {
+        let Some(opened) = self.opened(need) else {
             self.ledger.refuse(self.refusal(need));
             return Err(Error::AccessDenied);
         };
+        if !opened.waits {
+            return Ok((opened, store));
+        }
         let frozen = frozen();
         if self.spend(&frozen) {
-            return Ok((reach, store));
+            return Ok((opened, store));
         }
         let frozen = FrozenUse::Kv(frozen);
         match self.ledger.hold_back(frozen.clone()) {
@@ -100,6 +108,19 @@ impl Values {
                 Err(Error::AccessDenied)
             }
         }
+    }
+
+    /// By what the attempt held when it started and, where the operator gives something else by now, by that too.
+    fn opened(&self, need: Access) -> Option<Opened> {
+        let at_start = self.at_start.opened(need)?;
+        match self.now() {
+            Some(now) => at_start.and(now.opened(need)?),
+            None => Some(at_start),
+        }
+    }
+
+    fn now(&self) -> Option<Buckets> {
+        self.ledger.now().map(|held| Buckets::of(&held, &self.ledger.plugin, &self.chain))
     }
 
     /// Whether exactly this use was approved; a change is made once.
@@ -114,17 +135,18 @@ impl Values {
 
     fn refusal(&self, need: Access) -> Refusal {
         let (plugin, need) = (&self.ledger.plugin, need.as_str());
-        let allow_with = match &self.held {
-            None => format!("[plugins.{plugin}.kv]\nscope = \"chain\"\naccess = \"{need}\""),
-            Some(_) => format!("# `access = \"{need}\"` in the line of `plugins.{plugin}.kv`, for a tool that is not `read-only`"),
+        let held = self.now().map_or(self.at_start.held.is_some(), |now| now.held.is_some());
+        let allow_with = match held {
+            false => format!("[plugins.{plugin}.kv]\nscope = \"chain\"\naccess = \"{need}\""),
+            true => format!("# `access = \"{need}\"` in the line of `plugins.{plugin}.kv`, for a tool that is not `read-only`"),
         };
         Refusal { attempted: format!("kv {need}"), allow_with }
     }
 
     async fn get(&self, keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, Error> {
         check_keys(&keys)?;
-        let (held, store) = self.at(Access::Read, || reading(KvOperation::Get, keys.clone())).await?;
-        let values = store.get(&held.bucket, keys).await.map_err(told)?;
+        let (opened, store) = self.at(Access::Read, || reading(KvOperation::Get, keys.clone())).await?;
+        let values = store.get(&opened.bucket, keys).await.map_err(told)?;
         let bytes: usize = values.iter().flatten().map(Vec::len).sum();
         match bytes as u64 <= CROSSING_BYTES_MAX {
             true => Ok(values),
@@ -153,8 +175,8 @@ impl Values {
     }
 
     async fn list(&self, cursor: Option<u64>) -> Result<KeyResponse, Error> {
-        let (held, store) = self.at(Access::Read, || reading(KvOperation::List, Vec::new())).await?;
-        let page = store.list(&held.bucket, cursor, KEYS_AT_ONCE_MAX).await.map_err(told)?;
+        let (opened, store) = self.at(Access::Read, || reading(KvOperation::List, Vec::new())).await?;
+        let page = store.list(&opened.bucket, cursor, KEYS_AT_ONCE_MAX).await.map_err(told)?;
         Ok(KeyResponse { keys: page.keys, cursor: page.next })
     }
 
@@ -162,14 +184,43 @@ impl Values {
     async fn change(&self, change: Change) -> Result<u64, Error> {
         check(&change)?;
         self.check_secrets(&change)?;
-        let (held, store) = self.at(Access::Write, || changing(&change)).await?;
+        let (opened, store) = self.at(Access::Write, || changing(&change)).await?;
         // An attempt that is about to end has no effect any more.
         self.ledger.kv_write().map_err(|Ending| Error::AccessDenied)?;
-        let changed = store.change(&held.bucket, change, held.quota).await;
+        let changed = store.change(&opened.bucket, change, opened.quota).await;
         if matches!(changed, Err(KvError::OverQuota(_) | KvError::DoesNotFit(_))) {
             self.ledger.kv_write_failed();
         }
         changed.map_err(told)
+    }
+}
+
+impl Buckets {
+    fn of(held: &Held, plugin: &str, chain: &ChainId) -> Self {
+        let reach = held.reach.iter().filter_map(|opening| if let Opening::Kv(line) = opening { Some(line.clone()) } else { None });
+        let reach: Vec<_> = reach.collect();
+        Self { held: HeldBucket::of(&held.kv, plugin, chain), reach: HeldBucket::of(&reach, plugin, chain) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.held.is_none() && self.reach.is_none()
+    }
+
+    fn opened(&self, need: Access) -> Option<Opened> {
+        let gives = |held: &&HeldBucket| held.access >= need;
+        let (found, waits) = match self.held.as_ref().filter(gives) {
+            Some(held) => (held, false),
+            None => (self.reach.as_ref().filter(gives)?, true),
+        };
+        Some(Opened { bucket: found.bucket.clone(), quota: found.quota, waits })
+    }
+}
+
+impl Opened {
+    /// What both say: nothing where they are about different buckets.
+    fn and(self, other: Self) -> Option<Self> {
+        let quota = Quota { bytes: self.quota.bytes.min(other.quota.bytes), keys: self.quota.keys.min(other.quota.keys) };
+        (self.bucket == other.bucket).then_some(Self { quota, waits: self.waits || other.waits, ..self })
     }
 }
 
@@ -318,7 +369,7 @@ mod tests {
             &held,
             "p",
             &ChainId("ch_1".into()),
-            Arc::new(Ledger::new("p", Arc::new(Vault::new(&Held::default(), Arc::new(SystemSecrets))))),
+            Arc::new(Ledger::new("p", Arc::new(Vault::new(&Held::default(), Arc::new(SystemSecrets))), None)),
             None,
         );
         assert!(matches!(values.open("default"), Err(Error::Other(why)) if why == "this host keeps no values"));

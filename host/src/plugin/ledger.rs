@@ -6,7 +6,8 @@ use tokio::sync::Notify;
 
 use super::text::cut;
 use super::vault::Vault;
-use crate::capability::{FrozenUse, Refusal, Uses, is_safe};
+use crate::capability::{FrozenUse, Held, Refusal, Uses, is_safe};
+use crate::plugin::StillHeld;
 
 /// Refusals kept of one attempt; the first ones tell the most.
 pub const REFUSALS_MAX: usize = 16;
@@ -15,10 +16,10 @@ pub const ATTEMPTED_BYTES_MAX: usize = 1 << 10;
 /// Bytes of the line that would allow it; no longer one could be read.
 pub const LINE_BYTES_MAX: usize = 4 << 10;
 
-#[derive(Debug)]
 pub struct Ledger {
     pub plugin: String,
     pub vault: Arc<Vault>,
+    still: Option<Arc<dyn StillHeld>>,
     entries: Mutex<Entries>,
     holding: Notify,
 }
@@ -40,8 +41,13 @@ pub struct Ending;
 pub struct HadEffect;
 
 impl Ledger {
-    pub fn new(plugin: &str, vault: Arc<Vault>) -> Self {
-        Self { plugin: plugin.to_owned(), vault, entries: Mutex::default(), holding: Notify::default() }
+    pub fn new(plugin: &str, vault: Arc<Vault>, still: Option<Arc<dyn StillHeld>>) -> Self {
+        Self { plugin: plugin.to_owned(), vault, still, entries: Mutex::default(), holding: Notify::default() }
+    }
+
+    /// What the operator gives by now, if that is no longer what he gave when the attempt started.
+    pub fn now(&self) -> Option<Arc<Held>> {
+        self.still.as_ref()?.now()
     }
 
     fn entries(&self) -> MutexGuard<'_, Entries> {

@@ -19,6 +19,7 @@ mod limits;
 mod loading;
 mod outcomes;
 mod requests;
+mod revoked;
 mod secrets;
 mod values;
 mod web;
@@ -69,6 +70,7 @@ fn attempt(tool: &str, arguments: Value) -> Attempt {
         held: Held::default(),
         limits: Limits::default(),
         cancel: CancellationToken::new(),
+        still: None,
         watcher: None,
     }
 }

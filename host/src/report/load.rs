@@ -56,6 +56,10 @@ pub fn failure(failure: &LoadFailure) -> String {
     format!("plugin `{}` is not loaded: {}", escape::line(&failure.name), escape::line(&failure.reason))
 }
 
+pub const GRANTS_CHANGED: &str =
+    "the grants file changed: it is in force for calls that start, and calls that run hold what it still gives of what they held";
+pub const GRANTS_KEPT: &str = "the grants file was changed and cannot be followed, so the grants from before stay in force whole";
+
 /// A line of the grants file that does nothing.
 pub fn warning(warning: &str) -> String {
     format!("warning: {}", escape::line(warning))

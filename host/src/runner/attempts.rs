@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::Poll;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Host;
+use super::open::OpenChain;
+use super::still::{self, Still};
 use crate::call::{CallKey, ToolResult, kind};
 use crate::plugin::{Answer, Attempt, AttemptOutcome, Ended};
-use crate::state::ChainState;
 use crate::state::start::Startable;
 
 #[derive(Default)]
@@ -46,12 +47,12 @@ impl Attempts {
 
     /// Runs the attempt here until it first waits, and as a task of its own from there on: most calls never wait, and to
     /// wake another thread for one costs more than the call. One that computes gives way at the engine's next tick.
-    pub async fn start(&mut self, host: &Host, state: &ChainState, startable: Startable) {
+    pub async fn start(&mut self, chain: &OpenChain, startable: Startable) {
         let key = startable.started.call;
         let cancel = CancellationToken::new();
         let effectful = !startable.started.held.is_empty();
-        let attempt = attempt(host, state, startable, cancel.clone());
-        let plugins = host.plugins.clone();
+        let attempt = attempt(chain, startable, cancel.clone());
+        let plugins = chain.host.plugins.clone();
         let mut run = Box::pin(async move { (key, plugins.call(attempt).await) });
         let task = match poll_fn(|cx| Poll::Ready(catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))))).await {
             Ok(Poll::Pending) => Some(self.tasks.spawn(run).id()),
@@ -112,7 +113,8 @@ fn host_failed() -> AttemptOutcome {
     AttemptOutcome { ended: Ended::Result(result), uses: Default::default(), refusals: Vec::new() }
 }
 
-fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: CancellationToken) -> Attempt {
+fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToken) -> Attempt {
+    let OpenChain { host, state, .. } = chain;
     let Startable { started, held, limits } = startable;
     let call = &state.calls[&started.call];
     let tool = state.tool(&call.tool).expect("a startable call has its tool");
@@ -123,12 +125,24 @@ fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: Cancel
         note: answer.note.clone(),
         context: answer.context.clone(),
     });
+    let arguments = call.arguments.as_ref().map(crate::digest::canonical_value).unwrap_or_default();
+    let judged = still::Call {
+        plugin: tool.plugin.clone(),
+        plugin_digest: tool.plugin_digest.clone(),
+        tool: tool.name.clone(),
+        effects: tool.effects,
+        arguments: arguments.clone(),
+        today: jiff::tz::Offset::UTC.to_datetime(host.clock.now()).date(),
+        approved: call.approved.as_ref() == Some(&started.digest),
+        uses: held.uses.clone(),
+    };
+    let still = Still::new(host.grants.clone(), chain.grants.clone(), judged);
     Attempt {
         chain: state.id.clone(),
         plugin: tool.plugin.clone(),
         tool: tool.tool.clone(),
         call_id: call.id.clone(),
-        arguments: call.arguments.as_ref().map(crate::digest::canonical_value).unwrap_or_default(),
+        arguments,
         attempt: started.attempt,
         idempotency_key: call.idempotency_key(state),
         approved: started.approved,
@@ -136,6 +150,7 @@ fn attempt(host: &Host, state: &ChainState, startable: Startable, cancel: Cancel
         state: call.saved.as_ref().and_then(|saved| crate::call::result::from_base64(saved)),
         effects: started.effects,
         held,
+        still: Some(Arc::new(still)),
         limits,
         cancel,
         watcher: Some(host.observer.clone()),

@@ -36,8 +36,8 @@ pub struct Resume {
 impl Host {
     /// What plugins offer and the operator lets them.
     pub fn catalog(&self) -> Vec<ToolSpec> {
-        let mut tools = self.plugins.catalog();
-        tools.retain(|tool| self.grants.offers(tool));
+        let (mut tools, grants) = (self.plugins.catalog(), self.grants.latest());
+        tools.retain(|tool| grants.offers(tool));
         tools
     }
 

@@ -122,7 +122,7 @@ impl Driver {
         let decide = |state: &ChainState, rules: &Rules<'_>| Ok(events(state, rules));
         let (_, startable) = chain.transact_then(decide, |state, rules, judged| self.started(state, rules, judged)).await?;
         for call in startable {
-            self.attempts.start(&chain.host, &chain.state, call).await;
+            self.attempts.start(chain, call).await;
         }
         Ok(())
     }
@@ -195,7 +195,7 @@ impl Driver {
         }
         let history = std::mem::take(&mut chain.history);
         let state = &chain.state;
-        let tools = offered(&state.tools, &chain.host.grants);
+        let tools = offered(&state.tools, &chain.host.grants.latest());
         let request = Request { calls_before: state.model_calls, system: state.settings.system.as_deref(), history: &history, tools: &tools };
         let (observer, id) = (chain.host.observer.clone(), state.id.clone());
         let on_text = move |piece: &str| observer.text(&id, piece);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Host, HostError};
+use crate::capability::Grants;
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::event::{Event, Stamped};
 use crate::journal::{Append, Hold, JournalError};
@@ -15,6 +16,8 @@ const RACES_MAX: u32 = 64;
 pub struct OpenChain {
     pub host: Host,
     pub state: ChainState,
+    /// What was decided last was decided under these.
+    pub grants: Arc<Grants>,
     /// `None` for a decider, who appends without holding the chain.
     hold: Option<Hold>,
     /// The conversation up to the turn at index `history_turns`, ancestors first.
@@ -25,7 +28,7 @@ pub struct OpenChain {
 impl OpenChain {
     /// A chain without events, held by nobody.
     pub fn new(host: &Host, id: ChainId) -> Self {
-        Self { host: host.clone(), state: ChainState::new(id), hold: None, history: Vec::new(), history_turns: None }
+        Self { host: host.clone(), state: ChainState::new(id), grants: host.grants.latest(), hold: None, history: Vec::new(), history_turns: None }
     }
 
     /// Reads the chain without holding it.
@@ -64,11 +67,12 @@ impl OpenChain {
         mut follow: impl FnMut(&ChainState, &Rules<'_>, &mut T) -> (Vec<Event>, U),
     ) -> Result<(T, U), HostError> {
         for _ in 0..RACES_MAX {
+            self.grants = self.host.grants.settled().await;
             let (now, epoch, after) = (self.host.clock.now(), self.epoch(), self.state.seq);
             let mut stamped = Vec::new();
             let (value, following) = {
                 let clock = self.host.clock.clone();
-                let rules = Rules { grants: &self.host.grants, now, id: &|prefix| clock.id(prefix), schemas: &self.host.schemas };
+                let rules = Rules { grants: &self.grants, now, id: &|prefix| clock.id(prefix), schemas: &self.host.schemas };
                 let (events, mut value) = decide(&self.state, &rules)?;
                 stamp(&mut self.state, now, epoch, events, &mut stamped);
                 let (events, following) = follow(&self.state, &rules, &mut value);

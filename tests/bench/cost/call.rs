@@ -72,6 +72,7 @@ fn attempt(plugins: &WasmPlugins) -> Attempt {
         held: Held::default(),
         limits: Limits::default(),
         cancel: CancellationToken::new(),
+        still: None,
         watcher: None,
     }
 }

@@ -11,7 +11,7 @@ use pausegate::journal::SqliteJournal;
 use pausegate::model::Model;
 use pausegate::model::script::{Script, Turn};
 use pausegate::plugin::{PluginConfig, Plugins, WasmPlugins};
-use pausegate::runner::{Host, Prompt, Report, Resume, Silent};
+use pausegate::runner::{Host, Prompt, Report, Resume, Silent, Unchanging};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -43,7 +43,7 @@ impl World {
         Host {
             journal: Arc::new(journal),
             plugins: self.plugins.clone(),
-            grants: Arc::default(),
+            grants: Arc::<Unchanging>::default(),
             models: Arc::new(move |_| Ok(model.clone())),
             clock: Clock::system(),
             schemas: Arc::default(),

@@ -115,10 +115,11 @@ impl Lines {
     }
 
     fn may_link(&self, mount: usize, entry: &Entry) -> Result<(), Code> {
-        if rules::links_refused(&self.lines, self.place(mount)) {
+        let place = self.place(mount);
+        if self.given().any(|given| rules::links_refused(&given.lines, place)) {
             let attempted = format!("fs symlink {}", entry.path);
             let allow_with = "# no symlinks are made where a line holds for one entry only or shuts one".to_owned();
-            self.ledger.refuse(crate::capability::Refusal { attempted, allow_with });
+            self.held.ledger.refuse(crate::capability::Refusal { attempted, allow_with });
             return Err(Code::Access);
         }
         Ok(())

@@ -18,6 +18,7 @@ use wasmtime_wasi::runtime::spawn_blocking;
 use super::act::Act;
 use super::node::{self, Node, OpenFile};
 use super::open_at::Ask;
+use super::stream::Checked;
 use super::walk::{self, Last};
 use super::{Code, Lines, Need, View, code};
 use crate::capability::frozen::FsOperation;
@@ -53,7 +54,7 @@ impl View<'_> {
         T: Send + 'static,
         W: FnOnce(&Lines, &Node) -> Result<T, Code> + Send + 'static,
     {
-        let (lines, node) = (Arc::clone(&self.files.held), self.node(descriptor));
+        let (lines, node) = (self.files.lines(), self.node(descriptor));
         async move {
             let node = node?;
             Ok(spawn_blocking(move || work(&lines, &node)).await?)
@@ -64,36 +65,55 @@ impl View<'_> {
     where
         W: FnOnce(&Lines, &Node, &Node) -> Result<(), Code> + Send + 'static,
     {
-        let (lines, first, second) = (Arc::clone(&self.files.held), self.node(first), self.node(second));
+        let (lines, first, second) = (self.files.lines(), self.node(first), self.node(second));
         async move {
             let (first, second) = (first?, second?);
             Ok(spawn_blocking(move || work(&lines, &first, &second)).await?)
         }
     }
 
-    /// wasmtime's stream over an open file.
-    fn stream<T>(&mut self, file: OpenFile, make: impl FnOnce(&mut WasiFilesystemCtxView<'_>, Resource<Descriptor>) -> FsResult<T>) -> FsResult<T> {
-        let descriptor = self.table.push(file.streams)?;
+    /// wasmtime's stream over an open file, taken out of the table to be put there again with our check around it.
+    fn stream<T: 'static>(
+        &mut self,
+        file: OpenFile,
+        make: impl FnOnce(&mut WasiFilesystemCtxView<'_>, Resource<Descriptor>) -> FsResult<Resource<T>>,
+    ) -> FsResult<Checked<T>> {
+        let descriptor = self.table.push(file.streams.clone())?;
         let mut theirs = WasiFilesystemCtxView { ctx: &mut self.files.streams, table: self.table };
         let stream = make(&mut theirs, Resource::new_borrow(descriptor.rep()));
         self.table.delete(descriptor)?;
-        stream
+        Ok(Checked { stream: self.table.delete(stream?)?, file, held: Arc::clone(&self.files.held) })
+    }
+
+    fn output(
+        &mut self,
+        descriptor: &Resource<Descriptor>,
+        make: impl FnOnce(&mut WasiFilesystemCtxView<'_>, Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>>,
+    ) -> FsResult<Resource<DynOutputStream>> {
+        let file = self.writable(descriptor)?;
+        self.files.held.ledger.fs_write().map_err(|Ending| Code::Access)?;
+        let stream: DynOutputStream = Box::new(self.stream(file, make)?);
+        Ok(self.table.push(stream)?)
     }
 
     fn writable(&self, descriptor: &Resource<Descriptor>) -> FsResult<OpenFile> {
         let file = self.file(descriptor)?;
         if !file.changeable {
-            return Err(self.files.held.refuse(Need::Write, &file.path).into());
+            return Err(self.files.lines().refuse(Need::Write, &file.path).into());
         }
-        if file.writable { Ok(file) } else { Err(Code::BadDescriptor.into()) }
+        if !file.writable {
+            return Err(Code::BadDescriptor.into());
+        }
+        self.files.lines().still(&file, FsOperation::Write)?;
+        Ok(file)
     }
 }
 
 impl preopens::Host for View<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
-        let held = Arc::clone(&self.files.held);
+        let lines = self.files.lines();
         let mut folders = Vec::new();
-        for (index, mount) in held.mounts().mounts.iter().enumerate() {
+        for (index, mount) in lines.mounts().mounts.iter().enumerate() {
             folders.push((Node::Folder { mount: index, folder: mount.root.clone() }, mount.path.clone()));
         }
         if !folders.iter().any(|(_, path)| path == "/") {
@@ -136,7 +156,7 @@ impl HostDescriptor for View<'_> {
         Ok(match self.node(&fd)? {
             Node::File(file) => flag(file.readable, DescriptorFlags::READ) | flag(file.writable, DescriptorFlags::WRITE),
             Node::Folder { mount, folder } => {
-                let changeable = self.files.held.permits_change(mount, &folder.path, folder.followed);
+                let changeable = self.files.lines().permits_change(mount, &folder.path, folder.followed);
                 DescriptorFlags::READ | flag(changeable, DescriptorFlags::MUTATE_DIRECTORY)
             }
             Node::Root => DescriptorFlags::READ,
@@ -197,6 +217,7 @@ impl HostDescriptor for View<'_> {
         if !file.readable {
             return Err(Code::BadDescriptor.into());
         }
+        self.files.lines().still(&file, FsOperation::Read)?;
         let read = spawn_blocking(move || {
             let mut bytes = vec![0; length.min(READ_BYTES_MAX) as usize];
             let count = file.file.read_at(&mut bytes, offset)?;
@@ -215,22 +236,21 @@ impl HostDescriptor for View<'_> {
 
     fn read_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
         match self.node(&fd)? {
-            Node::File(file) if file.readable => self.stream(file, |theirs, file| theirs.read_via_stream(file, offset)),
+            Node::File(file) if file.readable => {
+                let stream: DynInputStream = Box::new(self.stream(file, |theirs, file| theirs.read_via_stream(file, offset))?);
+                Ok(self.table.push(stream)?)
+            }
             Node::File(_) => Err(Code::BadDescriptor.into()),
             Node::Folder { .. } | Node::Root => Err(Code::IsDirectory.into()),
         }
     }
 
     fn write_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynOutputStream>> {
-        let file = self.writable(&fd)?;
-        self.files.held.ledger.fs_write().map_err(|Ending| Code::Access)?;
-        self.stream(file, |theirs, file| theirs.write_via_stream(file, offset))
+        self.output(&fd, |theirs, file| theirs.write_via_stream(file, offset))
     }
 
     fn append_via_stream(&mut self, fd: Resource<Descriptor>) -> FsResult<Resource<DynOutputStream>> {
-        let file = self.writable(&fd)?;
-        self.files.held.ledger.fs_write().map_err(|Ending| Code::Access)?;
-        self.stream(file, |theirs, file| theirs.append_via_stream(file))
+        self.output(&fd, |theirs, file| theirs.append_via_stream(file))
     }
 
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
@@ -241,7 +261,9 @@ impl HostDescriptor for View<'_> {
     async fn set_times(&mut self, fd: Resource<Descriptor>, accessed: NewTimestamp, modified: NewTimestamp) -> FsResult<()> {
         let times = timestamps(accessed, modified)?;
         self.on(&fd, move |lines, node| match node {
-            Node::File(file) if file.changeable => lines.counted(true, || futimens(&file.file, &times).map_err(code)),
+            Node::File(file) if file.changeable => {
+                lines.still(file, FsOperation::Write).and_then(|()| lines.counted(true, || futimens(&file.file, &times).map_err(code)))
+            }
             Node::File(file) => Err(lines.refuse(Need::Write, &file.path)),
             folder => lines.set_times(folder, ".", Last::Entry, &times),
         })

@@ -41,7 +41,10 @@ pub struct OpenFile {
     pub writable: bool,
     /// The lines allow a change, whether or not it was opened for one: times.
     pub changeable: bool,
+    pub mount: usize,
     pub path: String,
+    /// A symlink was followed on the way here.
+    pub followed: bool,
 }
 
 pub fn kind_of(stat: &Stat) -> DescriptorType {

@@ -85,7 +85,7 @@ impl Lines {
         let opened = self.counted(ask.creates(), || openat(&entry.folder, &entry.name, flags, Mode::from_raw_mode(0o666)).map_err(code))?;
         let opened = File::from(opened);
         let found = fstat(&opened).map_err(code)?;
-        if self.mounts().shut.contains(&walk::identity(&found)) {
+        if self.is_shut(walk::identity(&found)) {
             return Err(self.refuse(act.need(), &entry.path));
         }
         match FileType::from_raw_mode(found.st_mode) {
@@ -95,28 +95,15 @@ impl Lines {
             }
             FileType::RegularFile if reading => {
                 let changeable = ask.changes() || self.permits_change(mount, &entry.path, entry.followed);
-                self.file(opened, ask, changeable, entry.path)
+                Ok(file(opened, ask, changeable, Place { mount, path: entry.path, followed: entry.followed }))
             }
             FileType::RegularFile => Err(self.hold_back(&read, &entry.path, entry.followed)),
             _ => {
                 let allow_with = "# nothing allows a pipe, a socket or a device; only files and folders are opened".to_owned();
-                self.ledger.refuse(Refusal { attempted: format!("fs {} {}", act.need().access(), entry.path), allow_with });
+                self.held.ledger.refuse(Refusal { attempted: format!("fs {} {}", act.need().access(), entry.path), allow_with });
                 Err(Code::Access)
             }
         }
-    }
-
-    fn file(&self, opened: File, ask: &Ask, changeable: bool, path: String) -> Result<Node, Code> {
-        let writable = ask.changes() && (ask.flags.contains(DescriptorFlags::WRITE) || ask.creates());
-        let readable = ask.flags.contains(DescriptorFlags::READ) || !ask.flags.contains(DescriptorFlags::WRITE);
-        let perms = if writable { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
-        let mut mode = OpenMode::empty();
-        mode.set(OpenMode::READ, readable);
-        mode.set(OpenMode::WRITE, writable);
-        let streams = filesystem::File::new(opened, perms, mode, false);
-        let file = Arc::clone(&streams.file);
-        let streams = filesystem::Descriptor::File(streams);
-        Ok(Node::File(OpenFile { file, streams, readable, writable, changeable, path }))
     }
 
     /// Counts an operation that changes something before it is made; one that failed changed nothing.
@@ -124,7 +111,28 @@ impl Lines {
         if !changes {
             return operation();
         }
-        self.ledger.fs_write().map_err(|Ending| Code::Access)?;
-        operation().inspect_err(|_| self.ledger.fs_write_failed())
+        self.held.ledger.fs_write().map_err(|Ending| Code::Access)?;
+        operation().inspect_err(|_| self.held.ledger.fs_write_failed())
     }
+}
+
+/// Where a file stands.
+struct Place {
+    mount: usize,
+    path: String,
+    followed: bool,
+}
+
+fn file(opened: File, ask: &Ask, changeable: bool, place: Place) -> Node {
+    let writable = ask.changes() && (ask.flags.contains(DescriptorFlags::WRITE) || ask.creates());
+    let readable = ask.flags.contains(DescriptorFlags::READ) || !ask.flags.contains(DescriptorFlags::WRITE);
+    let perms = if writable { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+    let mut mode = OpenMode::empty();
+    mode.set(OpenMode::READ, readable);
+    mode.set(OpenMode::WRITE, writable);
+    let streams = filesystem::File::new(opened, perms, mode, false);
+    let file = Arc::clone(&streams.file);
+    let streams = filesystem::Descriptor::File(streams);
+    let Place { mount, path, followed } = place;
+    Node::File(OpenFile { file, streams, readable, writable, changeable, mount, path, followed })
 }

@@ -62,6 +62,17 @@ impl Rights {
         !self.shut && (self.whole >= need || (self.exact >= need && !followed))
     }
 
+    /// What both give.
+    pub fn and(self, other: Self) -> Self {
+        let way = |rights: Self| rights.way || rights.whole.max(rights.exact) >= Access::Read;
+        Self {
+            whole: self.whole.min(other.whole),
+            exact: self.whole.max(self.exact).min(other.whole.max(other.exact)),
+            way: way(self) && way(other),
+            shut: self.shut || other.shut,
+        }
+    }
+
     pub fn is_shut(self) -> bool {
         self.shut
     }
@@ -92,11 +103,19 @@ pub fn rights(lines: &[HeldFs], (mount, host): (&str, &Path), path: &str) -> Rig
 
 /// Whether a person could open this use: each end of it is in reach or held, and not all are held already.
 pub fn can_be_asked(lines: &[HeldFs], reach: &[HeldFs], frozen: &FsUse) -> bool {
-    let open = |end: &str| covered(reach, end, frozen.operation) && !covered_by_none(lines, end);
+    is_within_reach(lines, reach, frozen) && frozen.ends().any(|end| is_open(lines, reach, end, frozen.operation))
+}
+
+/// Each end of it is in reach or held.
+pub fn is_within_reach(lines: &[HeldFs], reach: &[HeldFs], frozen: &FsUse) -> bool {
     let moves = matches!(frozen.operation, FsOperation::Rename | FsOperation::RemoveFolder);
-    frozen.ends().all(|end| open(end) || covered(lines, end, frozen.operation))
-        && frozen.ends().any(open)
+    frozen.ends().all(|end| is_open(lines, reach, end, frozen.operation) || covered(lines, end, frozen.operation))
         && !(moves && frozen.ends().any(|end| shuts_below(lines, end)))
+}
+
+/// To a person's approval.
+fn is_open(lines: &[HeldFs], reach: &[HeldFs], end: &str, operation: FsOperation) -> bool {
+    covered(reach, end, operation) && !covered_by_none(lines, end)
 }
 
 /// The whole of this mount is held in some way.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 /// Symlinks followed on one way.
@@ -60,8 +60,8 @@ impl From<Errno> for Lost {
     }
 }
 
-/// Goes from `start` along `path`; `shut` are places that no way may enter.
-pub fn walk(start: &Folder, path: &str, last: Last, shut: &[Identity]) -> Result<Entry, Lost> {
+/// Goes from `start` along `path`; no way may enter a place that `is_shut`.
+pub fn walk(start: &Folder, path: &str, last: Last, is_shut: &dyn Fn(&File) -> Result<bool, Errno>) -> Result<Entry, Lost> {
     if path.is_empty() {
         return Err(Errno::NOENT.into());
     }
@@ -93,7 +93,7 @@ pub fn walk(start: &Folder, path: &str, last: Last, shut: &[Identity]) -> Result
         match openat(&here, &part, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
             Ok(handle) => {
                 let handle = File::from(handle);
-                if !shut.is_empty() && shut.contains(&identity(&fstat(&handle)?)) {
+                if is_shut(&handle)? {
                     return Err(Lost::Shut);
                 }
                 stack.push((Arc::new(handle), part));

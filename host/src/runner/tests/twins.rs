@@ -19,7 +19,7 @@ use crate::model::Model;
 use crate::model::twin::Twin;
 use crate::pause::{Ask, Decision, Pause, PauseId};
 use crate::plugin::{Asked, Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
-use crate::runner::{Host, HostError, Prompt, Report, Resume, Silent};
+use crate::runner::{Host, HostError, Prompt, Report, Resume, Silent, Unchanging};
 use crate::state::ChainState;
 
 type Behaviour = dyn Fn(&Attempt) -> BoxFuture<'static, AttemptOutcome> + Send + Sync;
@@ -138,7 +138,7 @@ impl World {
         let host = Host {
             journal: Arc::new(journal.clone()),
             plugins: plugins.clone(),
-            grants: Arc::new(grants),
+            grants: Unchanging::of(grants),
             models: Arc::new(move |_| Ok(opened.clone())),
             clock: Clock::fixed("2026-11-29T12:00:00Z".parse().unwrap()),
             schemas: Arc::default(),
@@ -153,7 +153,7 @@ impl World {
     pub fn restarted(&self, grants: Grants) -> Self {
         self.journal.forget_holders();
         let mut host = self.host.clone();
-        host.grants = Arc::new(grants);
+        host.grants = Unchanging::of(grants);
         Self { host, journal: self.journal.clone(), plugins: self.plugins.clone(), model: self.model.clone(), settings: self.settings.clone() }
     }
 

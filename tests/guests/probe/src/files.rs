@@ -66,9 +66,9 @@ pub(crate) fn fs_op(op: Op, path: String, to: Option<String>, text: Option<Strin
 /// One operation of `fs_all`.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct One {
-    op: Op,
-    path: String,
-    to: Option<String>,
+    pub(crate) op: Op,
+    pub(crate) path: String,
+    pub(crate) to: Option<String>,
 }
 
 /// Tries operations one after the other; a line for each.
@@ -93,7 +93,7 @@ pub(crate) fn append_then_sleep(path: String, line: String, ms: u64) -> Result<S
     Ok(format!("appended to {path}"))
 }
 
-fn attempt(op: Op, path: &str, to: Option<String>, text: Option<String>) -> Result<String> {
+pub(crate) fn attempt(op: Op, path: &str, to: Option<String>, text: Option<String>) -> Result<String> {
     let needs_to = matches!(op, Op::Rename | Op::Copy | Op::Link | Op::Symlink);
     if needs_to && to.is_none() {
         return Err(Failure::new(Kind::InvalidInput, "`to` is missing").into());

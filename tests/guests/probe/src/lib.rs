@@ -9,6 +9,7 @@ mod limits;
 mod pauses;
 mod raw;
 mod secrets;
+mod stepwise;
 mod values;
 mod web;
 
@@ -18,6 +19,7 @@ use limits::{alloc, big, bigerror, boom, counter, echo, echo_once, env, exit, fa
 use pauses::{approve_then_empty, ask_color_then_write, bad_result, pause, pause_forever, reserved, swallow};
 use raw::Probe;
 use secrets::{remembers, say};
+use stepwise::step_by_step;
 use values::{kv, kv_as_reader, settings};
 use web::{at_once, drip, follow, http, http_as_reader, sockets, times_out, upload};
 
@@ -29,7 +31,7 @@ pausegate_sdk::plugin! {
             env, random, counter, pause, pause_forever, ask_color_then_write, approve_then_empty, swallow, reserved,
             pollables, headers, logline, choices, bad_result, fs_op, fs_all, fs_as_reader, append_then_sleep, http, http_as_reader, drip,
             kv, kv_as_reader, settings,
-            at_once, follow, sockets, times_out, upload, say, remembers,
+            at_once, follow, sockets, times_out, upload, say, remembers, step_by_step,
         ],
     }
 }
@@ -42,6 +44,6 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_name_of_its_own() {
-        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 48);
+        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 49);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn settings(#[serde(default)] key: String) -> Result<Json<BTreeMap<St
     }))
 }
 
-fn said(op: &str, key: &str, value: &str, number: u64) -> String {
+pub(crate) fn said(op: &str, key: &str, value: &str, number: u64) -> String {
     match done(op, key, value, number) {
         Ok(text) => format!("ok: {text}"),
         Err(Error::NoSuchStore) => "error: no such store".into(),

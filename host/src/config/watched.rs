@@ -139,7 +139,8 @@ impl InForce for WatchedGrants {
             for _ in 0..SETTLINGS_MAX {
                 {
                     let seen = self.look();
-                    if !seen.settling || Arc::ptr_eq(&seen.latest, &seen.settled) {
+                    let is_new = seen.trouble.is_some() || !Arc::ptr_eq(&seen.latest, &seen.settled);
+                    if !(seen.settling && is_new) {
                         return Arc::clone(&seen.settled);
                     }
                 }

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::write::{Refused, signed, unsigned};
 use crate::capability::keyvalue::{Bucket, Change, KvError, Page, Quota, incremented};
+use crate::chain::ChainId;
 use crate::journal::JournalError;
 
 /// A change made ready for the writer.
@@ -42,6 +43,12 @@ impl Changing {
         self.quota.admit(bytes, keys)?;
         Ok(done)
     }
+}
+
+/// What these plugins kept for a chain that ended: nobody can ask for it any more. What a plugin's chains share stays.
+pub fn forget(connection: &Connection, chain: &ChainId, plugins: &[String]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached("DELETE FROM keyvalue WHERE plugin = ?1 AND chain = ?2")?;
+    plugins.iter().try_for_each(|plugin| statement.execute(params![plugin, chain.0]).map(drop))
 }
 
 impl From<KvError> for Refused {

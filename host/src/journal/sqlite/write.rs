@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::keyvalue;
 use super::tails::Tails;
 use crate::call::CallKey;
 use crate::chain::{ChainId, Epoch, Seq};
@@ -10,6 +11,7 @@ use crate::journal::projection::Projection;
 use crate::journal::record::time_text;
 use crate::journal::record::{Hash, NO_HASH, Record};
 use crate::journal::{Append, ChainRow, JournalError};
+use crate::state::ChainState;
 
 /// An append made ready on the caller's side: the writer thread only checks, binds and hashes.
 pub struct Entry {
@@ -19,6 +21,8 @@ pub struct Entry {
     pub records: Vec<Record>,
     pub rows: Projection,
     pub is_promise: bool,
+    /// With these events the chain ends; what its plugins kept for it alone goes with it.
+    pub ends_for: Vec<String>,
 }
 
 /// Refused by what the journal says now, or by SQLite.
@@ -46,6 +50,7 @@ impl Entry {
             records: append.events.iter().map(Record::of).collect(),
             rows: Projection::touched(append.events, append.state),
             is_promise: append.events.iter().any(|stamped| stamped.event.is_promise()),
+            ends_for: if append.state.status.is_terminal() { plugins(append.state) } else { Vec::new() },
         }
     }
 
@@ -60,6 +65,7 @@ impl Entry {
         };
         write_events(connection, &self.chain, &self.records, prev, &hashes)?;
         write_rows(connection, &self.rows)?;
+        keyvalue::forget(connection, &self.chain, &self.ends_for)?;
         Ok(self.head())
     }
 
@@ -103,6 +109,13 @@ impl Entry {
         });
         chained.collect()
     }
+}
+
+/// Those of its catalogue.
+fn plugins(state: &ChainState) -> Vec<String> {
+    let mut plugins: Vec<String> = state.tools.iter().map(|tool| tool.plugin.clone()).collect();
+    plugins.dedup();
+    plugins
 }
 
 fn last(hashes: &[Hash]) -> Hash {

@@ -1,8 +1,10 @@
 //! Values of plugins: apart from each other, within their quota, and still there in the next process.
 
-use super::sample::{Chain, Home, clock};
+use super::sample::{Chain, Home, clock, digest, said, started};
+use crate::call::{Effects, ToolSpec};
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota, Scope};
 use crate::chain::ChainId;
+use crate::event::Event;
 use crate::journal::{Journal, SqliteJournal};
 
 fn bucket(plugin: &str, chain: &str, scope: Scope) -> Bucket {
@@ -107,4 +109,36 @@ async fn a_journal_of_version_1_is_read_and_keeps_values_from_then_on() {
     let bucket = bucket("a", "ch_old", Scope::Chain);
     journal.change(&bucket, set(&[("k", "v")]), Quota::default()).await.unwrap();
     assert_eq!(keys(&journal, &bucket).await, ["k"]);
+}
+
+#[tokio::test]
+async fn what_was_kept_for_a_chain_goes_when_it_ends_and_nothing_else() {
+    let home = Home::new();
+    let journal = home.open();
+    let mut chain = Chain::new("ch_1");
+    let tool = ToolSpec {
+        name: "a__t".into(),
+        plugin: "a".into(),
+        tool: "t".into(),
+        title: None,
+        description: "Does it.".into(),
+        input_schema: serde_json::json!({"type": "object"}),
+        output_schema: None,
+        effects: Effects::Once,
+        plugin_digest: digest(),
+    };
+    let mut begun = started("go");
+    if let Event::ChainStarted { tools, .. } = &mut begun {
+        tools.push(tool);
+    }
+    chain.write(&journal, vec![begun]).await.unwrap();
+    let buckets = [bucket("a", "ch_1", Scope::Chain), bucket("a", "ch_2", Scope::Chain), bucket("a", "ch_1", Scope::Plugin)];
+    for bucket in &buckets {
+        journal.change(bucket, set(&[("k", "v")]), Quota::default()).await.unwrap();
+    }
+    chain.write(&journal, vec![said("more")]).await.unwrap();
+    assert_eq!(keys(&journal, &buckets[0]).await, ["k"], "while it runs, it keeps them");
+    chain.write(&journal, vec![Event::ChainCompleted]).await.unwrap();
+    assert_eq!(keys(&journal, &buckets[0]).await, Vec::<String>::new());
+    assert_eq!((keys(&journal, &buckets[1]).await, keys(&journal, &buckets[2]).await), (vec!["k".to_owned()], vec!["k".to_owned()]));
 }

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::*;
 use crate::call::Effects;
-use crate::capability::frozen::{FrozenUse, FsOperation, FsUse, HttpUse};
+use crate::capability::frozen::{FrozenUse, FsOperation, FsUse, HttpUse, KvOperation, KvUse};
 use crate::capability::judge::{CallFacts, Judgement};
-use crate::capability::{Held, HeldFs, HeldHttp, Opening};
+use crate::capability::{Held, HeldFs, HeldHttp, HeldKv, Opening};
 use crate::plugin::file_rules::{Need, can_be_asked, rights, shuts_below};
 use crate::plugin::{allows, request_form};
 
@@ -37,6 +37,7 @@ fn says(judgement: &Judgement, tried: &Use, approved: bool) -> Said {
     match tried {
         Use::Fs { operation, path, to } => by_files(&held, &FsUse { operation: *operation, path: path.clone(), to: to.clone() }),
         Use::Http { method, url } => by_requests(&held, method, &url.text),
+        Use::Kv { operation } => by_values(&held, *operation),
     }
 }
 
@@ -68,6 +69,19 @@ fn by_files(held: &Held, frozen: &FsUse) -> Said {
     if !matches!(frozen.operation, FsOperation::Look | FsOperation::Rename | FsOperation::RemoveFolder) {
         assert_eq!(FrozenUse::Fs(frozen.clone()).is_held(held), said == Said::Open, "{frozen:?}");
     }
+    said
+}
+
+fn by_values(held: &Held, operation: KvOperation) -> Said {
+    let gives = |line: &HeldKv| line.access >= operation.access();
+    let reach = held.reach.iter().any(|opening| if let Opening::Kv(line) = opening { gives(line) } else { false });
+    let said = match () {
+        () if held.kv.iter().any(gives) => Said::Open,
+        () if reach => Said::Asked,
+        () => Said::Refused,
+    };
+    let frozen = KvUse { operation, keys: vec!["k".into()], digest: Digest::of_bytes(b""), bytes: 0, preview: String::new() };
+    assert_eq!(FrozenUse::Kv(frozen).is_held(held), said == Said::Open, "{operation:?}");
     said
 }
 
@@ -163,12 +177,20 @@ fn the_generators_reach_every_answer() {
         let tree = (any_written(), any_arguments(), any_use()).new_tree(&mut runner).unwrap();
         let (written, arguments, tried) = tree.current();
         let judgement = judge(&written, false, &arguments);
-        let kind = if matches!(tried, Use::Fs { .. }) { "fs" } else { "http" };
+        let kind = match tried {
+            Use::Fs { .. } => "fs",
+            Use::Http { .. } => "http",
+            Use::Kv { .. } => "kv",
+        };
         let answer = (kind, judgement.standing, says(&judgement, &tried, false), says(&judgement, &tried, true));
         *found.entry(format!("{answer:?}")).or_insert(0) += 1;
     }
     for answer in ["Refused, Refused", "Asked, Asked", "Asked, Open", "Refused, Open", "Open, Open"] {
-        for kind in ["fs", "http"] {
+        for kind in ["fs", "http", "kv"] {
+            // An approval of the call opens every `kv` line of its tool.
+            if (kind, answer) == ("kv", "Asked, Asked") {
+                continue;
+            }
             let wanted = format!("(\"{kind}\", false, {answer})");
             assert!(found.get(&wanted).is_some_and(|times| *times >= 3), "{wanted} is rare: {found:#?}");
         }

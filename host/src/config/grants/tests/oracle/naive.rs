@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::written::{FsLine, HttpLine, Patterns, RuleLine, Spelled, Use, When, Written};
 use crate::capability::Verdict;
-use crate::capability::frozen::FsOperation;
+use crate::capability::frozen::{FsOperation, KvOperation};
 
 /// What becomes of a use, narrowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +102,7 @@ impl Naive<'_> {
             (Verdict::Deny, _) => Said::Refused,
             (_, Use::Fs { operation, path, to }) => self.fs(*operation, [Some(path), to.as_ref()].into_iter().flatten().collect(), approved),
             (_, Use::Http { method, url }) => self.http(method, url, approved),
+            (_, Use::Kv { operation }) => self.kv(matches!(operation, KvOperation::Get | KvOperation::List), approved),
         }
     }
 
@@ -174,6 +175,15 @@ impl Naive<'_> {
         match () {
             () if lines().any(|line| opened(line) && self.url(line, url, false)) => Said::Open,
             () if lines().any(|line| line.approved && self.pauses(line.on_missing) && self.url(line, url, true)) => Said::Asked,
+            () => Said::Refused,
+        }
+    }
+
+    fn kv(&self, reads: bool, approved: bool) -> Said {
+        let lines = || self.written.kv.iter().filter(|line| is_for(line.tools)).filter(|line| reads || (line.access == "write" && !self.read_only));
+        match () {
+            () if lines().any(|line| !line.approved || approved) => Said::Open,
+            () if lines().any(|line| self.pauses(line.on_missing)) => Said::Asked,
             () => Said::Refused,
         }
     }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-use crate::capability::frozen::FsOperation;
+use crate::capability::frozen::{FsOperation, KvOperation};
 
 /// A grants file as an operator would write it.
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub struct Written {
     pub on_missing: &'static str,
     pub fs: Vec<FsLine>,
     pub http: Vec<HttpLine>,
+    pub kv: Vec<KvLine>,
     pub rules: Vec<RuleLine>,
 }
 
@@ -49,6 +50,14 @@ pub struct HttpLine {
     pub tools: Option<&'static str>,
 }
 
+#[derive(Clone, Debug)]
+pub struct KvLine {
+    pub access: &'static str,
+    pub approved: bool,
+    pub on_missing: Option<&'static str>,
+    pub tools: Option<&'static str>,
+}
+
 pub type Patterns = BTreeMap<&'static str, Value>;
 
 #[derive(Clone, Debug)]
@@ -64,6 +73,7 @@ pub struct RuleLine {
 pub enum Use {
     Fs { operation: FsOperation, path: String, to: Option<String> },
     Http { method: &'static str, url: Spelled },
+    Kv { operation: KvOperation },
 }
 
 /// A URL by its meaning, and one of its spellings.
@@ -105,6 +115,10 @@ impl Written {
             let what = format!("url = \"{url}\"\nmethods = {:?}\nprivate = {}\n{when}", line.methods, line.private);
             _ = write!(text, "[[plugins.files.http]]\n{what}{}{}", on_missing(line.on_missing), tools(line.tools));
         }
+        for line in &self.kv {
+            let when = if line.approved { "when = \"approved\"\n" } else { "" };
+            _ = write!(text, "[[plugins.files.kv]]\naccess = \"{}\"\n{when}{}{}", line.access, on_missing(line.on_missing), tools(line.tools));
+        }
         for rule in &self.rules {
             _ = writeln!(text, "[[rules]]\ntool = \"{}\"\neffect = \"{}\"\nargs = {}", rule.tool, rule.effect, patterns(&rule.args));
             let except = |(args, until): &(Patterns, Option<&str>)| {
@@ -135,6 +149,11 @@ impl Written {
         for index in 0..self.http.len() {
             push(&|written| {
                 written.http.remove(index);
+            });
+        }
+        for index in 0..self.kv.len() {
+            push(&|written| {
+                written.kv.remove(index);
             });
         }
         for (index, rule) in self.rules.iter().enumerate() {
@@ -170,9 +189,10 @@ fn patterns(args: &Patterns) -> String {
 
 pub fn any_written() -> impl Strategy<Value = Written> {
     let rule = prop_oneof![4 => any_rule(), 1 => Just(beforehand())];
-    let lists = (prop::collection::vec(any_fs(), 0..6), prop::collection::vec(any_http(), 0..6), prop::collection::vec(rule, 0..4));
+    let kv = prop::collection::vec(any_kv(), 0..4);
+    let lists = (prop::collection::vec(any_fs(), 0..6), prop::collection::vec(any_http(), 0..6), kv, prop::collection::vec(rule, 0..4));
     (lists, select(vec!["allow", "allow", "allow", "allow", "ask", "ask", "ask", "deny"]), select(vec!["pause", "pause", "refuse"]))
-        .prop_map(|((fs, http, rules), default, on_missing)| Written { default, on_missing, fs, http, rules })
+        .prop_map(|((fs, http, kv, rules), default, on_missing)| Written { default, on_missing, fs, http, kv, rules })
 }
 
 /// The one call whose arguments somebody approved beforehand.
@@ -245,6 +265,11 @@ fn any_http() -> impl Strategy<Value = HttpLine> {
     )
 }
 
+fn any_kv() -> impl Strategy<Value = KvLine> {
+    let line = (select(vec!["read", "read", "write"]), prop::bool::weighted(0.6), any_on_missing(), any_tools());
+    line.prop_map(|(access, approved, on_missing, tools)| KvLine { access, approved, on_missing, tools })
+}
+
 fn any_patterns(at_least: usize) -> impl Strategy<Value = Patterns> {
     let texts = ["/a/**", "/a/*", "**", "*", "/a/b", "/a/b/a", "/b", "a", "a*", ""].map(|text| json!(text));
     let pattern = select([texts.as_slice(), &[json!(3), json!(true)]].concat());
@@ -281,7 +306,9 @@ pub fn any_use() -> impl Strategy<Value = Use> {
     let one = (operation, any_path()).prop_map(|(operation, path)| Use::Fs { operation, path, to: None });
     let two = (select(vec![Rename, Link]), any_path(), any_path()).prop_map(|(operation, path, to)| Use::Fs { operation, path, to: Some(to) });
     let http = (select(vec!["GET", "GET", "POST", "POST", "HEAD"]), any_url()).prop_map(|(method, url)| Use::Http { method, url });
-    prop_oneof![4 => one, 2 => two, 4 => http]
+    let operations = vec![KvOperation::Get, KvOperation::List, KvOperation::Set, KvOperation::Delete, KvOperation::Increment];
+    let kv = select(operations).prop_map(|operation| Use::Kv { operation });
+    prop_oneof![4 => one, 2 => two, 4 => http, 2 => kv]
 }
 
 fn any_url() -> impl Strategy<Value = Spelled> {

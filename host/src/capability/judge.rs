@@ -107,13 +107,23 @@ impl Grants {
         let call = self.held_to(call);
         let lines = match self.plugins.get(call.plugin) {
             Some(section) if section.digest.matches(call.plugin_digest) => {
-                lines::stand(section, &call).iter().map(|line| format!("{}: {}", self.place(line.number), line.standing)).collect()
+                let beforehand = rules::beforehand(self, &call);
+                lines::stand(section, &call).iter().map(|line| self.told(line, beforehand.as_deref())).collect()
             }
             Some(section) => vec![self.for_other_bytes(section, &call)],
             None => vec![format!("{}: no section `[plugins.{}]`, so it holds nothing", self.file_name(), call.plugin)],
         };
         let judgement = self.judge(call);
         Explanation { lines, rules: told::rules(self, &call), needed: told::needed(self, &call, &judgement), judgement }
+    }
+
+    /// What became of a line; `beforehand` is the standing approval of the call.
+    fn told(&self, line: &Line, beforehand: Option<&str>) -> String {
+        let place = self.place(line.number);
+        match (&line.standing, beforehand) {
+            (Standing::Opens { opening, bound: true }, Some(approval)) => format!("{place}: in force, opened by {approval}: {opening}"),
+            (standing, _) => format!("{place}: {standing}"),
+        }
     }
 
     /// With the operator's word on its effects, where the section holds for these bytes.

@@ -26,7 +26,7 @@ pub(super) fn judge(grants: &Grants, call: &CallFacts<'_>) -> Judgement {
         because,
         held: Held::default(),
         opens: Vec::new(),
-        standing: verdict == Some(Verdict::Allow) && for_tool.iter().any(|rule| approves_beforehand(rule, call)),
+        standing: verdict == Some(Verdict::Allow) && for_tool.iter().any(|rule| approves_beforehand(rule, call).is_some()),
         shut: Vec::new(),
         requirements: requirements(grants, &for_tool, call),
         limits: grants.default_limits.clone(),
@@ -48,14 +48,23 @@ fn says(grants: &Grants, rule: &Rule, call: &CallFacts<'_>) -> Option<(Verdict, 
     (rule.effect == Verdict::Ask).then(|| (Verdict::Allow, format!("{because}, skipped by {except}")))
 }
 
+/// The standing approval of the call, where nothing stricter beats it: `the standing approval at grants.toml:31, until 2026-12-31`
+pub(super) fn beforehand(grants: &Grants, call: &CallFacts<'_>) -> Option<String> {
+    judge(grants, call).standing.then_some(())?;
+    let for_tool = grants.rules.iter().filter(|rule| tool_matches(&rule.tool, call.tool));
+    let (rule, except) = for_tool.filter_map(|rule| Some((rule, approves_beforehand(rule, call)?))).next()?;
+    Some(format!("the standing approval at {}, until {}", grants.place(rule.line), except.until.as_deref().unwrap_or_default()))
+}
+
 /// An `except` of a matching `ask` rule that has a date and names every argument of the call with its exact value.
-fn approves_beforehand(rule: &Rule, call: &CallFacts<'_>) -> bool {
+fn approves_beforehand<'r>(rule: &'r Rule, call: &CallFacts<'_>) -> Option<&'r Except> {
     let named = |except: &Except| {
         let exact = except.args.iter().all(|(_, pattern)| pattern.is_exact());
         except.exact.is_some() || exact && leaves(call.arguments, &mut Vec::new(), &mut |path| except.args.iter().any(|(named, _)| named == path))
     };
     let stands = |except: &&Except| except.until.is_some() && except.in_force(call.today) && except.covers(call.tool, call.arguments);
-    rule.effect == Verdict::Ask && rule.fits(call.arguments, Side::Guards) && rule.except.iter().filter(stands).any(named)
+    let asks = rule.effect == Verdict::Ask && rule.fits(call.arguments, Side::Guards);
+    rule.except.iter().filter(|_| asks).filter(stands).find(|except| named(except))
 }
 
 /// Whether `holds` of the path of every value that is no object, or an empty one.

@@ -31,6 +31,7 @@ pub struct Warning {
 pub fn warnings(grants: &Grants, loaded: &Loaded<'_>) -> Vec<Warning> {
     let mut found: Vec<Warning> = grants.plugins.iter().flat_map(|(name, section)| of_section(grants, name, section, loaded)).collect();
     found.extend((0..grants.rules.len()).flat_map(|index| of_rule(grants, index, loaded)));
+    found.extend(out_of_anyones_reach(grants, loaded));
     found.sort_by_key(|warning| warning.line);
     found
 }
@@ -102,6 +103,32 @@ fn beaten(grants: &Grants, index: usize, tools: &[&ToolSpec], today: Date) -> Op
     }
     let same = |other: &&Rule| Rule { line: rule.line, ..(*other).clone() } == *rule;
     grants.rules[..index].iter().find(same).map(|other| format!("the rule says what line {} says", other.line))
+}
+
+/// Rules that hold together for every call of one of them, and whose approvers together are too few. What hangs on the
+/// arguments of the call is left to the pause, which says who decides.
+fn out_of_anyones_reach(grants: &Grants, loaded: &Loaded<'_>) -> Vec<Warning> {
+    let asking = || grants.rules.iter().filter(|rule| rule.effect == Verdict::Ask);
+    let mut found: Vec<(Vec<usize>, Warning)> = Vec::new();
+    for rule in asking() {
+        let tools: Vec<&ToolSpec> = loaded.tools.iter().filter(|tool| tool_matches(&rule.tool, &tool.name)).collect();
+        let always =
+            |other: &&Rule| (other.args.is_empty() || other.args == rule.args) && tools.iter().all(|tool| tool_matches(&other.tool, &tool.name));
+        let together: Vec<&Rule> = asking().filter(always).collect();
+        let lines: Vec<usize> = together.iter().map(|rule| rule.line).collect();
+        let lists: Vec<_> = together.iter().map(|rule| &rule.approvers).filter(|list| !list.is_empty()).collect();
+        let Some(first) = lists.first() else { continue };
+        let in_all = first.iter().filter(|actor| lists.iter().all(|list| list.contains(actor)));
+        let people = grants.people.persons(in_all).len();
+        let quorum = together.iter().map(|rule| rule.quorum.get()).max().unwrap_or(1);
+        if tools.is_empty() || people >= quorum as usize || found.iter().any(|(others, _)| *others == lines) {
+            continue;
+        }
+        let all: Vec<_> = lines.iter().map(ToString::to_string).collect();
+        let text = format!("nobody can approve: lines {} hold together, want {quorum} of their approvers, and share {people}", all.join(", "));
+        found.push((lines, Warning { line: rule.line, text }));
+    }
+    found.into_iter().map(|(_, warning)| warning).collect()
 }
 
 /// Every one of these tools lists its arguments, and none has this one.
@@ -198,6 +225,33 @@ mod tests {
             ),
         ] {
             assert_eq!(warned(&text), [warning]);
+        }
+    }
+
+    #[test]
+    fn rules_that_nobody_can_satisfy_together_are_named() {
+        let ask = |tool: &str, more: &str| rule("ask", tool, more);
+        let alice_or_bob = "approvers = [\"alice\", \"bob\"]";
+        let two = "approvers = [\"alice\", \"bob\"]\nquorum = 2";
+        for (text, warned_of) in [
+            (
+                ask("files__*", alice_or_bob) + &ask("files__delete", "approvers = [\"carol\"]"),
+                Some("6: nobody can approve: lines 2, 6 hold together, want 1 of their approvers, and share 0"),
+            ),
+            (
+                ask("*", two) + &ask("web__get", "approvers = [\"bob\", \"carol\"]"),
+                Some("7: nobody can approve: lines 2, 7 hold together, want 2 of their approvers, and share 1"),
+            ),
+            (ask("files__*", alice_or_bob) + &ask("files__delete", "approvers = [\"bob\", \"carol\"]"), None),
+            (ask("files__delete", alice_or_bob) + &ask("web__get", "approvers = [\"carol\"]"), None),
+            // Whether both are about one call hangs on its arguments.
+            (
+                ask("files__delete", &format!("args.path = \"/a\"\n{alice_or_bob}"))
+                    + &ask("files__delete", "args.path = \"/b\"\napprovers = [\"carol\"]"),
+                None,
+            ),
+        ] {
+            assert_eq!(warned(&text), warned_of.into_iter().collect::<Vec<_>>(), "{text}");
         }
     }
 

@@ -40,7 +40,7 @@ mod net;
 mod scrub;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 mod trap;
 mod vault;
@@ -67,6 +67,13 @@ pub use load::{LoadProgress, LoadStage, OnProgress};
 pub use look::{Look, look};
 pub use net::{Resolve, SystemResolver, is_private};
 pub use vault::{ReadSecret, SecretError, SystemSecrets, trouble};
+
+/// What the doors decide of one use; the benchmark measures it.
+#[doc(hidden)]
+pub mod judging {
+    pub use super::fs::judging as files;
+    pub use super::http::judging as requests;
+}
 
 /// What the runner needs of plugins; tests have a twin of it.
 pub trait Plugins: Send + Sync {

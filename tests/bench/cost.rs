@@ -11,6 +11,8 @@ mod bare;
 mod call;
 #[path = "cost/chain.rs"]
 mod chain;
+#[path = "cost/door.rs"]
+mod door;
 #[path = "cost/measure.rs"]
 mod measure;
 #[path = "cost/pause.rs"]
@@ -37,8 +39,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Part = fn(&World, &mut Table) -> anyhow::Result<()>;
 
-const PARTS: [(&str, Part); 5] =
-    [("call", call::measure), ("chain", chain::measure), ("pause", pause::measure), ("process", process::measure), ("start", start::measure)];
+const PARTS: [(&str, Part); 6] = [
+    ("call", call::measure),
+    ("door", door::measure),
+    ("chain", chain::measure),
+    ("pause", pause::measure),
+    ("process", process::measure),
+    ("start", start::measure),
+];
 
 fn main() -> anyhow::Result<ExitCode> {
     let (flags, parts): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|argument| argument.starts_with("--"));

@@ -311,6 +311,15 @@ pub struct View<'a> {
     table: &'a mut ResourceTable,
 }
 
+/// Judges a write of one entry as an attempt with these lines does, without making it; for the benchmark.
+pub fn judging(lines: &[HeldFs]) -> impl Fn(&str) -> bool + use<> {
+    let given = Given::of(&Held { fs: lines.to_vec(), ..Held::default() });
+    move |path| {
+        let mount = given.lines.iter().find(|line| covers(&line.mount, path));
+        mount.is_some_and(|line| given.permits((&line.mount, &line.host), &Act::new(FsOperation::Write), path, false))
+    }
+}
+
 struct OurFiles;
 
 impl HasData for OurFiles {

@@ -57,6 +57,8 @@ fn w26_every_refusal_prints_lines_that_allow_it_when_they_are_pasted() {
         ("get without a section", String::new(), ("http", json!({"method": "GET", "url": url}))),
         ("post beside get", format!("{SECTION}{get}"), ("http", json!({"method": "POST", "url": url, "body": "x"}))),
         ("private", format!("{SECTION}{shy}"), ("http", json!({"method": "GET", "url": url}))),
+        ("a value", SECTION.into(), ("kv", json!({"op": "get", "key": "a"}))),
+        ("a value without a section", String::new(), ("kv", json!({"op": "get", "key": "a"}))),
         ("a star in the path", SECTION.into(), ("http", json!({"method": "GET", "url": url.replace("/v1/x", "/v1/*")}))),
     ];
     for (name, grants, (tool, arguments)) in cases {
@@ -75,6 +77,31 @@ fn w26_every_refusal_prints_lines_that_allow_it_when_they_are_pasted() {
         assert!(after["refusals"].as_array().unwrap().is_empty(), "{name}: {lines}\n{after}");
         assert!(said(&after).contains("ok") || said(&after).contains("hello"), "{name}: {lines}\n{after}");
     }
+}
+
+#[test]
+fn w26_a_value_that_a_read_line_keeps_and_a_secret_that_is_missing_come_with_what_helps() {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    let read = format!("{SECTION}[plugins.probe.kv]\naccess = \"read\"\n");
+    env.grants(&read);
+    let set = ["call", "probe__kv", r#"{"op": "set", "key": "a", "value": "x"}"#, "--json"];
+    let told = env.pausegate(&set).json()["refusals"][0]["allow_with"].as_str().unwrap().to_owned();
+    let line = told.split('`').nth(1).unwrap();
+    assert!(told.starts_with("# ") && line == "access = \"write\"", "{told}");
+    env.grants(&read.replace("access = \"read\"", line));
+    assert!(said(&env.pausegate(&set).json()).contains("ok: set"));
+
+    let url = web_server();
+    let secret = "secret = { name = \"PASTED_KEY\", source = \"env\", header = \"x-key\" }";
+    env.grants(&format!("{SECTION}[[plugins.probe.http]]\nurl = \"{url}\"\nmethods = [\"GET\"]\nprivate = true\n{secret}\n"));
+    let arguments = json!({"method": "GET", "url": url}).to_string();
+    let get = ["call", "probe__http", &arguments, "--json"];
+    let told = env.pausegate(&get).json()["refusals"][0]["allow_with"].as_str().unwrap().to_owned();
+    assert_eq!(told, "# secret `PASTED_KEY`: environment variable `PASTED_KEY` is missing");
+    let variable = told.split('`').nth(3).unwrap();
+    let output = env.command().env(variable, "0123456789abcdef").args(get).output().unwrap();
+    assert!(said(&env.shown(&get, &output).json()).contains("hello"));
 }
 
 #[test]

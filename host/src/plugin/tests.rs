@@ -13,6 +13,7 @@ use super::*;
 use crate::call::{Content, Failure};
 use crate::capability::{Access, HeldFs, HeldHttp};
 
+mod bounds;
 mod files;
 mod held_back;
 mod limits;
@@ -22,7 +23,7 @@ mod requests;
 mod revoked;
 mod secrets;
 mod values;
-mod web;
+pub mod web;
 
 /// A built component; `tools/build-plugins.sh` makes them.
 fn guest(path: &str) -> PathBuf {
@@ -32,7 +33,7 @@ fn guest(path: &str) -> PathBuf {
 }
 
 /// The probe, loaded once for all tests of this process.
-fn probe() -> &'static WasmPlugins {
+pub fn probe() -> &'static WasmPlugins {
     static PROBE: OnceLock<(WasmPlugins, TempDir)> = OnceLock::new();
     let (plugins, _) = PROBE.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
@@ -53,7 +54,7 @@ fn runtime(threads: usize) -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
 }
 
-fn attempt(tool: &str, arguments: Value) -> Attempt {
+pub fn attempt(tool: &str, arguments: Value) -> Attempt {
     let spec = probe().catalog().into_iter().find(|spec| spec.tool == tool).unwrap_or_else(|| panic!("the probe has no tool `{tool}`"));
     Attempt {
         chain: ChainId("ch_1".into()),

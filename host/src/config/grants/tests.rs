@@ -10,6 +10,7 @@ mod oracle;
 mod people;
 mod schema;
 mod secret;
+mod table;
 mod tool;
 
 const DIGEST: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";

@@ -19,7 +19,7 @@ async fn try_fs(held: &Held, op: &str, path: &str, to: &str) -> AttemptOutcome {
 }
 
 #[track_caller]
-fn held_back(outcome: &AttemptOutcome) -> FrozenUse {
+pub fn held_back(outcome: &AttemptOutcome) -> FrozenUse {
     assert_eq!(outcome.uses, Uses::default(), "nothing happened before");
     match &outcome.ended {
         Ended::HeldBack(frozen) => frozen.clone(),
@@ -144,6 +144,7 @@ async fn a_request_is_held_back_whole_and_sent_once_as_approved() {
     assert_eq!(server.hits(), 1, "what was approved is what is sent");
 }
 
+/// limit: capability/frozen::FROZEN_BODY_BYTES_MAX
 #[tokio::test]
 async fn a_request_too_large_to_be_shown_is_refused() {
     let server = Server::fixed(OK);

@@ -298,6 +298,7 @@ async fn w01_a_dripping_body_ends_with_the_calls_time() {
     waited.expect("the connection is closed with the call");
 }
 
+/// limit: plugin/http/send::RESPONSE_BODY_BYTES_MAX
 #[tokio::test]
 async fn a_body_over_the_limit_is_an_error_of_the_guests() {
     let body = |bytes: usize| [format!("HTTP/1.1 200 OK\r\ncontent-length: {bytes}\r\n\r\n").into_bytes(), vec![b'x'; bytes]].concat();
@@ -313,6 +314,7 @@ async fn a_body_over_the_limit_is_an_error_of_the_guests() {
     }
 }
 
+/// limit: plugin/http/send::RESPONSE_HEADER_BYTES_MAX
 #[tokio::test]
 async fn huge_response_headers_are_refused() {
     for (kib, fits) in [(60, true), (100, false), (1000, false)] {

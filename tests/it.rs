@@ -5,4 +5,5 @@
 mod e2e;
 mod hostile;
 mod models;
+mod probes;
 mod tidy;

@@ -139,3 +139,27 @@ async fn nobody_there_is_said_after_all_attempts() {
     let error = model.respond(request, &|_| ()).await.unwrap_err().to_string();
     assert!(error.starts_with("OpenAI did not answer after 5 attempts: ") && !error.contains("pass-word"), "{error}");
 }
+
+/// limit: model/remote::CALLS_MAX
+#[tokio::test]
+async fn an_answer_of_too_many_calls_is_no_answer() {
+    let calls = |count: usize| {
+        let call = |index| format!("{{\"index\":{index},\"id\":\"c{index}\",\"function\":{{\"name\":\"t\",\"arguments\":\"{{}}\"}}}}");
+        let calls: Vec<_> = (0..count).map(call).collect();
+        events(&format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{}]}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n",
+            calls.join(",")
+        ))
+    };
+    assert_eq!(ask(vec![calls(1024)]).await.said.unwrap().calls.len(), 1024);
+    assert_eq!(refuse(vec![calls(1025)], 1).await, "OpenAI sent an answer that cannot be read: more than 1024 tool calls");
+}
+
+/// limit: model/remote::RESPONSE_BYTES_MAX
+#[tokio::test]
+async fn an_answer_without_end_is_no_answer() {
+    let comment = format!(": {}\n\n", "x".repeat(1 << 20));
+    assert_eq!(ask(vec![events(&(comment.repeat(31) + WHOLE))]).await.said.unwrap().text, "Hello é");
+    let over = refuse(vec![events(&(comment.repeat(32) + WHOLE))], 1).await;
+    assert_eq!(over, "OpenAI sent an answer that cannot be read: an answer of more than 33554432 bytes");
+}

@@ -156,6 +156,7 @@ impl<'de> Visitor<'de> for Strict {
 mod tests {
     use super::*;
 
+    /// limit: call/arguments::EXACT_MAX
     #[test]
     fn one_meaning_or_a_refusal() {
         let ok = |text: &str| read(text).unwrap().canonical;
@@ -171,10 +172,22 @@ mod tests {
         assert!(error("{} {}").contains("not valid JSON"));
     }
 
+    /// limit: call/arguments::DEPTH_MAX
     #[test]
     fn depth_holds_just_under_and_fails_just_over() {
         let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
         assert!(read(&nested(DEPTH_MAX)).is_ok());
         assert!(read(&nested(DEPTH_MAX + 1)).unwrap_err().to_string().contains("nested deeper than 64"));
+    }
+
+    /// limit: call/arguments::BYTES_MAX
+    #[test]
+    fn size_holds_just_under_and_fails_just_over() {
+        let text = |bytes: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8));
+        assert!(read(&text(BYTES_MAX)).is_ok());
+        assert_eq!(
+            read(&text(BYTES_MAX + 1)).unwrap_err().to_string(),
+            format!("arguments of {} bytes are over the limit of {BYTES_MAX}", BYTES_MAX + 1)
+        );
     }
 }

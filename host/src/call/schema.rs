@@ -129,6 +129,7 @@ mod tests {
         assert!(schema.check(&json!({"a": 1, "c": 2})).unwrap_err().contains("'c'"));
     }
 
+    /// limit: call/schema::BYTES_MAX, call/schema::DEPTH_MAX
     #[test]
     fn hostile_schemas_are_refused_at_load() {
         let refused = |schema: Value| Schema::of_object(&schema).err().map(|error| error.to_string());

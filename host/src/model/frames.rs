@@ -107,6 +107,7 @@ mod tests {
         assert_eq!(read(Framing::JsonLines, ["{}\r\n\n {}\n{".as_bytes()]), ["{}", " {}", "{"]);
     }
 
+    /// limit: model/frames::FRAME_BYTES_MAX
     #[test]
     fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
         let fits = vec![b'x'; FRAME_BYTES_MAX];

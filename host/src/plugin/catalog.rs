@@ -190,6 +190,7 @@ mod tests {
         assert!(failures[6].1.contains("evil.test"), "{}", failures[6].1);
     }
 
+    /// limit: plugin/catalog::TOOLS_MAX
     #[test]
     fn tools_over_the_limit_are_left_out_and_told() {
         let many = |count: usize| checked((0..count).map(|number| tool(&format!("t{number}"), OBJECT)).collect());
@@ -199,9 +200,32 @@ mod tests {
         assert!(failures[0].1.contains("129 tools"));
     }
 
+    /// limit: plugin/catalog::DESCRIPTION_BYTES_MAX, plugin/catalog::TITLE_BYTES_MAX
     #[test]
-    fn a_long_description_is_cut() {
-        let long = ToldTool { description: "x".repeat(DESCRIPTION_BYTES_MAX + 1), ..tool("long", OBJECT) };
-        assert_eq!(long.check("p", &Digest::of_bytes(b"")).ok().unwrap().spec.description.len(), DESCRIPTION_BYTES_MAX);
+    fn a_long_description_or_title_is_cut() {
+        let checked = |over: usize| {
+            let title = Some("t".repeat(TITLE_BYTES_MAX + over));
+            let long = ToldTool { title, description: "x".repeat(DESCRIPTION_BYTES_MAX + over), ..tool("long", OBJECT) };
+            long.check("p", &Digest::of_bytes(b"")).ok().unwrap().spec
+        };
+        for over in [0, 1] {
+            let (spec, cut) = (checked(over), over == 1);
+            assert_eq!((spec.description.len(), spec.description.ends_with('…')), (DESCRIPTION_BYTES_MAX, cut));
+            let title = spec.title.unwrap();
+            assert_eq!((title.len(), title.ends_with('…')), (TITLE_BYTES_MAX, cut));
+        }
+    }
+
+    /// limit: plugin/catalog::WANTS_MAX, plugin/catalog::WANT_BYTES_MAX
+    #[test]
+    fn wants_over_the_limit_are_left_out_and_cut() {
+        let wants = |count: usize, bytes: usize| {
+            let want = types::Want { capability: "fs".into(), scope: "{}".into(), why: "w".repeat(bytes) };
+            Told::new(types::Catalog { tools: Vec::new(), wants: vec![want; count], meta: Vec::new() }).wants
+        };
+        assert_eq!((wants(WANTS_MAX, 1).len(), wants(WANTS_MAX + 1, 1).len()), (WANTS_MAX, WANTS_MAX));
+        let why = |bytes: usize| wants(1, bytes).remove(0).why;
+        assert_eq!(why(WANT_BYTES_MAX), "w".repeat(WANT_BYTES_MAX));
+        assert!(why(WANT_BYTES_MAX + 1).len() <= WANT_BYTES_MAX && why(WANT_BYTES_MAX + 1).ends_with('…'));
     }
 }

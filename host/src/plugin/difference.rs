@@ -229,6 +229,7 @@ mod tests {
         assert!(lines.len() < 10 && lines.iter().all(|line| line.len() < 200), "{lines:?}");
     }
 
+    /// limit: plugin/difference::LINES_MAX
     #[test]
     fn a_text_made_to_flood_is_cut_visibly() {
         let flood = |word: &str| (0..5000).map(|n| format!("{word}{n}\n")).collect::<String>();

@@ -38,6 +38,7 @@ mod tests {
         }
     }
 
+    /// limit: plugin/names::EXPOSED_MAX
     #[test]
     fn w44_a_hopeless_tool_name_is_refused_with_its_reason() {
         assert_eq!(exposed("files", "a_b"), Ok("files__a_b".into()));

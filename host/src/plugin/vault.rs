@@ -214,6 +214,7 @@ mod tests {
         Secret { name: "K".into(), source: Source::File(path.to_owned()), slot: Slot::Query("k".into()), format: "{}".into() }
     }
 
+    /// limit: capability/secret::BYTES_MIN, capability/secret::BYTES_MAX
     #[test]
     fn a_value_is_one_line_of_at_least_twelve_bytes() {
         assert_eq!(from_file(b"0123456789ab\r\n").unwrap(), "0123456789ab");

@@ -238,6 +238,7 @@ mod tests {
         assert_eq!(Schema::compile(&doubling(40)).err(), Some(SchemaError::Work));
     }
 
+    /// limit: call/schema/work::STEPS_MAX
     #[test]
     fn d08_a_value_is_refused_that_a_schema_multiplies_with_its_depth() {
         let twice = json!({"allOf": [{"$ref": "#"}, {"$ref": "#"}]});
@@ -248,6 +249,19 @@ mod tests {
             assert_eq!(schema.check(&nested(6, json!("x"))), Ok(()));
             assert!(schema.check(&nested(60, json!("x"))).unwrap_err().contains("steps"));
         }
+    }
+
+    /// limit: call/schema/work::NESTING_MAX
+    #[test]
+    fn d08_references_one_behind_the_other_are_followed_so_far() {
+        let chain = |length: usize| {
+            let level = |at: usize| (format!("d{at}"), json!({"$ref": format!("#/$defs/d{}", at + 1)}));
+            let mut levels: serde_json::Map<_, _> = (0..length).map(level).collect();
+            levels.insert(format!("d{length}"), json!({"type": "string"}));
+            json!({"$defs": levels, "$ref": "#/$defs/d0"})
+        };
+        assert!(Schema::compile(&chain(100)).is_ok());
+        assert_eq!(Schema::compile(&chain(1100)).err(), Some(SchemaError::Work));
     }
 
     #[test]

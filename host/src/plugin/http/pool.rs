@@ -159,6 +159,7 @@ mod tests {
         assert!(pool.take(&key("a")).is_none(), "it is used by one at a time");
     }
 
+    /// limit: plugin/http/pool::IDLE_PER_KEY_MAX, plugin/http/pool::IDLE_MAX
     #[tokio::test]
     async fn kept_connections_are_limited_by_key_and_in_all() {
         let pool = Arc::new(Pool::new(IDLE_TIME));
@@ -178,6 +179,7 @@ mod tests {
         assert!(pool.take(&key("a")).is_none(), "the oldest made room");
     }
 
+    /// limit: plugin/http/pool::IDLE_TIME
     #[tokio::test]
     async fn an_idle_connection_is_closed_when_its_time_is_over() {
         let pool = Arc::new(Pool::new(Duration::from_millis(20)));

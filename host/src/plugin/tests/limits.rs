@@ -11,6 +11,7 @@ fn limited(tool: &str, arguments: Value, change: impl FnOnce(&mut Limits)) -> At
     attempt
 }
 
+/// limit: limits.time
 #[tokio::test]
 async fn w05_wall_time_ends_a_call_that_waits() {
     let began = Instant::now();
@@ -21,6 +22,7 @@ async fn w05_wall_time_ends_a_call_that_waits() {
     assert_eq!(text(&outcome), "slept 10 ms");
 }
 
+/// limit: limits.cpu
 #[tokio::test]
 async fn w05_processor_time_ends_a_call_that_computes() {
     let outcome = probe().call(limited("spin", json!({}), |limits| limits.cpu = Duration::from_millis(200))).await;
@@ -33,6 +35,7 @@ async fn waiting_costs_no_processor_time() {
     assert_eq!(text(&outcome), "slept 600 ms");
 }
 
+/// limit: limits.memory
 #[tokio::test]
 async fn w05_memory_is_limited_over_all_of_a_call() {
     let with = |mib: u64| limited("alloc", json!({"mib": mib}), |limits| limits.memory_bytes = 64 << 20);
@@ -42,6 +45,7 @@ async fn w05_memory_is_limited_over_all_of_a_call() {
     assert!(failure(&outcome).message.contains("its limit is 67108864 bytes"), "{outcome:?}");
 }
 
+/// limit: limits.output
 #[tokio::test]
 async fn w05_output_is_limited() {
     let with = |limit: u64| limited("big", json!({"mib": 1}), |limits| limits.output_bytes = limit);
@@ -177,6 +181,7 @@ async fn w14_after_a_trap_the_next_call_is_fine() {
     assert_eq!(failure(&exit).kind, kind::TRAPPED);
 }
 
+/// limit: plugin/limits::RANDOM_BYTES_MAX
 #[tokio::test]
 async fn w09_randomness_is_limited() {
     assert_eq!(text(&call("random", json!({"bytes": 4})).await).len(), 8);
@@ -184,6 +189,7 @@ async fn w09_randomness_is_limited() {
     assert_eq!(failure(&outcome).kind, kind::TRAPPED);
 }
 
+/// limit: plugin/limits::HANDLES_MAX, plugin/limits::HTTP_FIELD_BYTES_MAX, plugin/limits::CROSSING_BYTES_MAX
 #[tokio::test]
 async fn w09_what_a_guest_makes_the_host_keep_is_limited() {
     let before = resident_kib();

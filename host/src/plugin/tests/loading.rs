@@ -157,6 +157,7 @@ async fn w16_a_second_start_of_a_large_plugin_is_quick() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
+/// limit: plugin/load::FILE_BYTES_MAX
 #[tokio::test]
 async fn a_file_over_the_size_limit_is_not_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -167,6 +168,29 @@ async fn a_file_over_the_size_limit_is_not_read() {
     file.set_len(crate::plugin::load::FILE_BYTES_MAX).unwrap();
     let (plugins, _) = load(dir.path(), None).await;
     assert_eq!(reason(&plugins, "huge"), "not a WebAssembly file");
+}
+
+/// limit: plugin/load::FILES_MAX
+#[tokio::test]
+async fn files_over_the_limit_are_not_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..=crate::plugin::load::FILES_MAX {
+        fs::write(dir.path().join(format!("p{number:03}.wasm")), b"").unwrap();
+    }
+    let (plugins, _) = load(dir.path(), None).await;
+    assert_eq!(reason(&plugins, "p255"), "the file is empty");
+    assert_eq!(reason(&plugins, "p256"), "more than 256 plugins in the directory");
+}
+
+/// limit: plugin/load::COMPILE_TIME
+#[tokio::test]
+async fn compiling_beyond_its_time_is_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::copy(guest("plugins/files.wasm"), dir.path().join("files.wasm")).unwrap();
+    let mut config = PluginConfig::new(dir.path(), None);
+    config.compile_time = Duration::from_nanos(1);
+    let plugins = WasmPlugins::load(config).await.unwrap();
+    assert_eq!(reason(&plugins, "files"), "compiling took longer than 1ns");
 }
 
 #[tokio::test]

@@ -108,6 +108,7 @@ async fn sockets_and_names_stay_shut() {
     assert_eq!(server.hits(), 0);
 }
 
+/// limit: plugin/http::CONNECTIONS_MAX
 #[tokio::test]
 async fn more_requests_at_once_than_the_limit_are_refused() {
     for (asked, refused) in [(8, "0 refused"), (9, "1 refused")] {
@@ -123,6 +124,7 @@ async fn more_requests_at_once_than_the_limit_are_refused() {
     }
 }
 
+/// limit: plugin/http/send::REQUEST_BODY_BYTES_MAX
 #[tokio::test]
 async fn a_request_body_over_the_limit_is_an_error_of_the_guests() {
     for (bytes, fits) in [(16 << 20, true), ((16 << 20) + 1, false)] {

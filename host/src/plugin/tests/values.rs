@@ -121,6 +121,7 @@ async fn only_the_default_bucket_has_a_name() {
     }
 }
 
+/// limit: kv.quota, kv.keys, plugin/keyvalue::KEY_BYTES_MAX, plugin/keyvalue::VALUE_BYTES_MAX, plugin/keyvalue::KEYS_AT_ONCE_MAX
 #[tokio::test]
 async fn keys_values_batches_and_quotas_are_limited() {
     let mut kv = Try::new("ch_limits", vec![line(Scope::Chain, Access::Write)]);

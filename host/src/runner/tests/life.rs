@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::plugin::Ended;
 use crate::runner::{HostError, Prompt, Rest, Resume, Said};
 
+/// limit: settings.max_turns
 #[tokio::test]
 async fn s14_the_last_allowed_model_call_keeps_its_answer() {
     for (limit, completes) in [(1, false), (2, true)] {

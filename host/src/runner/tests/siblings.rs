@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::twins::{World, calls, pauses, say, turn};
+use super::twins::{World, behave, calls, pauses, say, turn};
+use crate::capability::Grants;
 use crate::chain::ChainStatus;
 use crate::chain::message::Part;
 use crate::runner::Rest;
@@ -133,6 +134,7 @@ async fn s18_s19_w36_unknown_tools_and_bad_arguments_are_results() {
     assert_eq!(world.ran(), Vec::<String>::new());
 }
 
+/// limit: settings.repeats
 #[tokio::test]
 async fn w46_the_third_identical_invalid_call_trips_the_loop_guard() {
     let invalid = json!({"tool_calls": [{"id": "x", "name": "t__ok", "arguments": {"n": "a"}}]});
@@ -142,6 +144,7 @@ async fn w46_the_third_identical_invalid_call_trips_the_loop_guard() {
     assert_eq!(kinds, ["invalid-input", "invalid-input", "repeated-call"]);
 }
 
+/// limit: settings.pauses_per_call
 #[tokio::test]
 async fn w12_a_call_that_pauses_for_ever_ends_with_its_own_kind() {
     let mut world = World::new(json!([turn(&["forever"]), say("done")]));
@@ -153,4 +156,40 @@ async fn w12_a_call_that_pauses_for_ever_ends_with_its_own_kind() {
     }
     assert_eq!(calls(&report.state), [r#"forever failed {"error":{"kind":"too-many-pauses","message":"the call paused more than 3 times"}}"#]);
     assert!(matches!(report.rest, Rest::Completed));
+}
+
+/// limit: settings.calls_per_turn
+#[tokio::test]
+async fn calls_beyond_those_of_one_turn_are_answered_and_not_run() {
+    let mut world = World::new(json!([turn(&["ok", "ok", "ok"]), say("done")]));
+    world.settings.calls_per_turn = 2;
+    let report = world.run().await;
+    let kinds: Vec<_> =
+        report.state.calls.values().map(|call| call.result.as_ref().unwrap().as_failure().map(|failure| failure.kind.as_str())).collect();
+    assert_eq!(kinds, [None, None, Some("too-large")]);
+    assert_eq!(world.ran(), ["ok#1", "ok#1"]);
+}
+
+/// limit: settings.parallel_calls
+#[tokio::test]
+async fn no_more_calls_run_side_by_side_than_the_limit() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static RUNNING: AtomicUsize = AtomicUsize::new(0);
+    static MOST: AtomicUsize = AtomicUsize::new(0);
+    let mut world = World::with(json!([turn(&["ok"; 6]), say("done")]), Grants::default(), |attempt| {
+        let done = behave(attempt);
+        Box::pin(async move {
+            MOST.fetch_max(RUNNING.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            // Gives every other one the chance to run meanwhile.
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            RUNNING.fetch_sub(1, Ordering::SeqCst);
+            done.await
+        })
+    });
+    world.settings.parallel_calls = 2;
+    let report = world.run().await;
+    assert!(matches!(report.rest, Rest::Completed));
+    assert_eq!((world.ran().len(), MOST.load(Ordering::SeqCst)), (6, 2));
 }

@@ -85,7 +85,7 @@ pub fn pausing(key: &str, ask: Ask) -> AttemptOutcome {
     outcome(Ended::Pause(asked))
 }
 
-fn behave(attempt: &Attempt) -> BoxFuture<'static, AttemptOutcome> {
+pub fn behave(attempt: &Attempt) -> BoxFuture<'static, AttemptOutcome> {
     let answered = |key: &str| attempt.answers.iter().any(|answer| answer.key == key);
     let outcome = match attempt.tool.as_str() {
         "ask" if attempt.approved || answered("approval") => done(&format!("did {}", attempt.arguments)),

@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::report;
 
 mod answer;
+mod audit;
 mod call;
 mod cancel;
 mod chains;
@@ -72,6 +73,7 @@ enum Command {
     Pending(pending::Pending),
     Chains(chains::Chains),
     Inspect(inspect::Inspect),
+    Audit(audit::Audit),
     Say(say::Say),
     Cancel(cancel::Cancel),
     Tools(tools::Tools),
@@ -138,6 +140,7 @@ impl Command {
             Self::Pending(command) => command.run(flags),
             Self::Chains(command) => command.run(flags),
             Self::Inspect(command) => command.run(flags),
+            Self::Audit(command) => command.run(flags),
             Self::Say(command) => command.run(flags),
             Self::Cancel(command) => command.run(flags),
             Self::Tools(command) => command.run(flags),

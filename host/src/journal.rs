@@ -14,10 +14,14 @@ use crate::event::Stamped;
 use crate::pause::{Pause, PauseId, PauseStatus};
 use crate::state::ChainState;
 
+pub mod audit;
+pub mod export;
 mod projection;
 pub mod record;
+pub mod records;
 pub mod sqlite;
 
+use records::Records;
 pub use sqlite::SqliteJournal;
 
 /// Events to write with the state they lead to.
@@ -32,8 +36,9 @@ pub struct Append<'a> {
     pub state: &'a ChainState,
 }
 
-/// The events of chains, and beside them the values that plugins keep.
-pub trait Journal: KeyValues {
+/// The events of chains, as those who run them and those who look after them need them, and beside them the values
+/// that plugins keep.
+pub trait Journal: KeyValues + Records {
     /// Writes all events or none; on disk before it returns where an event is a promise. Returns the last sequence number.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>>;
 

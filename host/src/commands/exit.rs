@@ -2,7 +2,7 @@
 
 /// Completed; decided, or the identical decision again.
 pub const COMPLETED: u8 = 0;
-/// The chain failed or was cancelled; the called tool failed.
+/// The chain failed or was cancelled; the called tool failed; an audit found damage.
 pub const FAILED: u8 = 1;
 /// Already decided otherwise, expired or superseded; the chain is held by another process or has ended.
 pub const CONFLICT: u8 = 2;

@@ -33,6 +33,14 @@ pub struct Record {
     pub epoch: Epoch,
 }
 
+/// A record with the hashes that stand beside it, right or wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub record: Record,
+    pub prev_hash: Vec<u8>,
+    pub hash: Vec<u8>,
+}
+
 impl Record {
     pub fn of(stamped: &Stamped) -> Self {
         let json = serde_json::to_string(&stamped.event).expect("events serialize");

@@ -16,6 +16,8 @@ use self::lock::Lock;
 use self::schema::Place;
 use self::write::Entry;
 use self::writer::{Order, Writer};
+use super::record::Stored;
+use super::records::{Head, Records};
 use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, Epoch, Seq};
@@ -26,6 +28,7 @@ use crate::pause::PauseId;
 mod fault;
 mod keyvalue;
 mod lock;
+mod pages;
 mod read;
 mod rebuild;
 mod schema;
@@ -192,6 +195,28 @@ impl Journal for SqliteJournal {
 
     fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>> {
         self.read(None, read::newest_chain).boxed()
+    }
+}
+
+impl Records for SqliteJournal {
+    fn heads(&self, after: Option<&ChainId>) -> BoxFuture<'_, Result<Vec<Head>, JournalError>> {
+        let after = after.cloned();
+        self.read(Vec::new(), move |connection| pages::heads(connection, after.as_ref())).boxed()
+    }
+
+    fn last(&self, chain: &ChainId) -> BoxFuture<'_, Result<Option<Head>, JournalError>> {
+        let chain = chain.clone();
+        self.read(None, move |connection| pages::head(connection, &chain.0)).boxed()
+    }
+
+    fn records(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stored>, JournalError>> {
+        let chain = chain.clone();
+        self.read(Vec::new(), move |connection| pages::records(connection, &chain, after)).boxed()
+    }
+
+    fn difference(&self, chain: &ChainId) -> BoxFuture<'_, Result<Option<String>, JournalError>> {
+        let chain = chain.clone();
+        async move { self.read(Ok(None), move |connection| rebuild::difference(connection, &chain)).await? }.boxed()
     }
 }
 

@@ -12,18 +12,11 @@ use crate::call::CallKey;
 use crate::chain::{Actor, ChainId, ChainStatus, Seq};
 use crate::event::Stamped;
 use crate::journal::projection::{PauseProjection, Projection};
-use crate::journal::record::{NO_HASH, Record};
+use crate::journal::record::{NO_HASH, Record, Stored};
 use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow};
 use crate::pause::PauseId;
 
 const CHAIN_COLUMNS: &str = "id, status, detail, title, model, turns, calls, open_pauses, started_by, started_at, updated_at, holder";
-
-/// A record with the hashes that stand beside it.
-pub struct Stored {
-    pub record: Record,
-    prev_hash: Vec<u8>,
-    hash: Vec<u8>,
-}
 
 /// Events of a chain after `after`, oldest first, of one moment, each checked to be what was written there.
 pub fn events(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Result<Vec<Stamped>, JournalError>> {

@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::read::{self, Stored};
+use super::read;
 use super::write::{self, Position};
 use crate::chain::ChainId;
 use crate::journal::JournalError;
 use crate::journal::projection::Projection;
-use crate::journal::record::Hash;
+use crate::journal::record::{Hash, Stored};
 use crate::state::ChainState;
 
 /// What [`super::SqliteJournal::rebuild_projections`] did.
@@ -44,22 +44,26 @@ pub fn rebuild(connection: &mut Connection) -> rusqlite::Result<Rebuilt> {
 pub fn differences(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut differences = Vec::new();
     for chain in chains(connection)? {
-        let records = read::records(connection, &chain)?;
-        match fold(&chain, &records) {
-            Ok(state) => {
-                let (folded, stored) = (Some(Projection::all(&state)), read::projection(connection, &chain)?);
-                if folded != stored {
-                    differences.push(format!("chain {chain}: events say {folded:?}, tables say {stored:?}"));
-                }
-                let at = Position::read(connection, &chain)?;
-                if (at.head, at.hash) != (state.seq, head_hash(connection, &chain)?) {
-                    differences.push(format!("chain {chain}: its row does not name its last event"));
-                }
-            }
-            Err(error) => differences.push(error.to_string()),
-        }
+        differences.extend(difference(connection, &chain)?.unwrap_or_else(|error| Some(error.to_string())));
     }
     Ok(differences)
+}
+
+/// How the rows of one chain, at one moment, are not the fold of its events; an error where those cannot be folded.
+pub fn difference(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Result<Option<String>, JournalError>> {
+    let moment = connection.unchecked_transaction()?;
+    let records = read::records(&moment, chain)?;
+    let state = match fold(chain, &records) {
+        Ok(state) => state,
+        Err(error) => return Ok(Err(error)),
+    };
+    let (folded, stored) = (Some(Projection::all(&state)), read::projection(&moment, chain)?);
+    if folded != stored {
+        return Ok(Ok(Some(format!("chain {chain}: events say {folded:?}, tables say {stored:?}"))));
+    }
+    let at = Position::read(&moment, chain)?;
+    let named = (at.head, at.hash) == (state.seq, head_hash(&moment, chain)?);
+    Ok(Ok((!named).then(|| format!("chain {chain}: its row does not name its last event"))))
 }
 
 fn chains(connection: &Connection) -> rusqlite::Result<Vec<ChainId>> {

@@ -6,6 +6,7 @@ mod check;
 mod decisions;
 mod environment;
 mod errors;
+mod forks;
 mod grants;
 mod main_job;
 mod named_files;

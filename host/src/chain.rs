@@ -34,6 +34,13 @@ impl fmt::Display for Actor {
 /// Position of an event in its chain; the first is 1, 0 stands before it.
 pub type Seq = u64;
 
+/// The point of another chain that a chain was forked from: the last event it knows of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    pub chain: ChainId,
+    pub seq: Seq,
+}
+
 /// Counts the holders of a chain; a write under an older epoch is refused.
 pub type Epoch = u64;
 

@@ -21,6 +21,7 @@ mod doctor;
 pub mod exit;
 mod explain;
 mod failure;
+mod fork;
 mod grants;
 mod identity;
 mod inspect;
@@ -28,6 +29,7 @@ mod interrupt;
 mod pending;
 mod plugins;
 mod reach;
+mod replay;
 mod rest;
 mod resume;
 mod run;
@@ -73,6 +75,8 @@ enum Command {
     Pending(pending::Pending),
     Chains(chains::Chains),
     Inspect(inspect::Inspect),
+    Fork(fork::Fork),
+    Replay(replay::Replay),
     Audit(audit::Audit),
     Say(say::Say),
     Cancel(cancel::Cancel),
@@ -140,6 +144,8 @@ impl Command {
             Self::Pending(command) => command.run(flags),
             Self::Chains(command) => command.run(flags),
             Self::Inspect(command) => command.run(flags),
+            Self::Fork(command) => command.run(flags),
+            Self::Replay(command) => command.run(flags),
             Self::Audit(command) => command.run(flags),
             Self::Say(command) => command.run(flags),
             Self::Cancel(command) => command.run(flags),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::call::{CallKey, CallStatus, Effects, ToolResult, ToolSpec};
 use crate::capability::{Refusal, Uses};
 use crate::chain::message::{Message, Part};
-use crate::chain::{Actor, Blocked, ChainId, Epoch, Seq, Settings};
+use crate::chain::{Actor, Blocked, ChainId, Epoch, Fork, Seq, Settings};
 use crate::digest::Digest;
 use crate::pause::{Decision, Pause, PauseId, PauseStatus};
 
@@ -34,6 +34,9 @@ pub enum Event {
         /// The chain whose history this one carries on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         continues: Option<ChainId>,
+        /// Where this chain was forked from: the turns and results that follow at once are copies of what was there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forked: Option<Fork>,
     },
     /// A person's further message in the same chain.
     MessageAdded {

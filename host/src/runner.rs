@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::chain::{Blocked, ChainId};
+use crate::chain::{Blocked, ChainId, Seq};
 use crate::clock::Clock;
 use crate::event::Stamped;
 use crate::journal::{Journal, JournalError};
@@ -17,6 +17,7 @@ mod attempts;
 mod carry;
 mod change;
 mod drive;
+mod fork;
 mod in_force;
 mod open;
 mod recent;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use carry::{Prompt, Resume};
 pub use change::{Decision, Said};
+pub use fork::Forked;
 pub use recent::Recent;
 pub use in_force::{InForce, Unchanging};
 
@@ -113,6 +115,8 @@ pub enum HostError {
     Unfinished { chain: ChainId },
     #[error("chain {chain} has a call whose outcome is not known; it takes no message")]
     UnknownOutcome { chain: ChainId },
+    #[error("chain {chain} has {head} events; there is no event {seq}")]
+    NoEvent { chain: ChainId, seq: Seq, head: Seq },
     #[error("the new turn limit {given} is not above {used} model calls already made")]
     TurnLimit { given: u32, used: u32 },
     #[error("{0}")]

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::call::{CallKey, CallStatus, ToolResult, ToolSpec};
 use crate::capability::{FrozenUse, Refusal, Uses};
 use crate::chain::message::{Message, Part};
-use crate::chain::{Actor, Blocked, ChainId, ChainStatus, Seq, Settings};
+use crate::chain::{Actor, Blocked, ChainId, ChainStatus, Fork, Seq, Settings};
 use crate::digest::Digest;
 use crate::event::{Origin, Started, StopEnd, Usage, Verbatim};
 use crate::pause::{Ask, Pause, PauseId};
@@ -21,12 +21,14 @@ pub mod accept;
 pub mod admit;
 pub mod decide;
 mod fold;
+pub mod fork;
 pub mod history;
 pub mod import;
 mod judged;
 pub mod next;
 mod pasteable;
 pub mod recheck;
+pub mod replay;
 pub mod settle_attempt;
 pub mod start;
 pub mod stop;
@@ -52,6 +54,7 @@ pub struct ChainState {
     pub settings: Settings,
     pub tools: Vec<ToolSpec>,
     pub continues: Option<ChainId>,
+    pub forked: Option<Fork>,
     /// Imported history and the prompt.
     pub messages: Vec<Message>,
     pub turns: Vec<Turn>,

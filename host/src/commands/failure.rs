@@ -160,7 +160,7 @@ impl From<HostError> for Failure {
             HostError::Import(error) => return error.into(),
             HostError::Refused(refused) => return refused.into(),
             HostError::Ended { .. } | HostError::Waiting { .. } | HostError::Unfinished { .. } | HostError::UnknownOutcome { .. } => exit::CONFLICT,
-            HostError::TurnLimit { .. } | HostError::BadCall(_) => exit::DATA,
+            HostError::NoEvent { .. } | HostError::TurnLimit { .. } | HostError::BadCall(_) => exit::DATA,
         };
         let failure = Self::of(code, &error);
         match &error {

@@ -6,17 +6,18 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, runtime};
-use crate::chain::ChainId;
 use crate::chain::message::{Message, Role};
+use crate::chain::{ChainId, Seq};
 use crate::event::Stamped;
-use crate::journal::Journal;
+use crate::journal::{Journal, audit};
 use crate::report;
+use crate::runner::HostError;
 use crate::state::ChainState;
 
 /// Show a chain: its turns, calls, results and pauses
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  pausegate inspect ch_01k…\n  pausegate inspect ch_01k --json | jq .events\n  pausegate inspect ch_01k --messages > history.json"
+    after_help = "Examples:\n  pausegate inspect ch_01k…\n  pausegate inspect ch_01k --json | jq .events\n  pausegate inspect ch_01k --at 7\n  pausegate inspect ch_01k --messages > history.json"
 )]
 pub struct Inspect {
     /// The chain; the start of its id is enough
@@ -27,6 +28,9 @@ pub struct Inspect {
     /// Print the conversation as message JSON, for `run --messages`
     #[arg(long, conflicts_with = "json")]
     messages: bool,
+    /// Show it as it was after this event
+    #[arg(long, value_name = "SEQ", value_parser = clap::value_parser!(u64).range(1..))]
+    at: Option<Seq>,
 }
 
 /// A chain as it is read, and who runs it.
@@ -34,6 +38,8 @@ struct Found {
     state: ChainState,
     events: Vec<Stamped>,
     held_by: Option<String>,
+    /// The last event there is, where this is how the chain was before it.
+    past: Option<Seq>,
 }
 
 impl Inspect {
@@ -42,13 +48,16 @@ impl Inspect {
         let journal = setup.journal_to_read()?;
         runtime::small(async {
             let id = journal.find_chain(&self.chain).await?;
-            let found = find(&*journal, id).await?;
+            let found = match self.at {
+                None => find(&*journal, id).await?,
+                Some(seq) => find_at(&*journal, id, seq).await?,
+            };
             if self.messages {
                 report::json(&messages(&*journal, &found.state).await?);
             } else if self.json {
                 report::json(&as_json(&found)?);
             } else {
-                report::chain::show(&found.state, found.held_by.as_deref(), setup.clock.now());
+                report::chain::show(&found.state, found.held_by.as_deref(), found.past, setup.clock.now());
             }
             Ok(exit::COMPLETED)
         })
@@ -61,7 +70,18 @@ async fn find(journal: &dyn Journal, id: ChainId) -> Result<Found, Failure> {
     // Whether a live process holds it is the lock's to say.
     let rows = if state.status.is_terminal() { Vec::new() } else { journal.chains(u32::MAX).await? };
     let held_by = rows.into_iter().find(|row| row.id == id).and_then(|row| row.held_by);
-    Ok(Found { state, events, held_by })
+    Ok(Found { state, events, held_by, past: None })
+}
+
+/// Damage after `seq` does not stand in the way of looking at what was before it.
+async fn find_at(journal: &dyn Journal, id: ChainId, seq: Seq) -> Result<Found, Failure> {
+    let head = journal.head(&id).await?;
+    if seq > head {
+        return Err(HostError::NoEvent { chain: id, seq, head }.into());
+    }
+    let events = audit::events_until(journal, &id, seq).await?;
+    let state = ChainState::fold(id, &events);
+    Ok(Found { state, events, held_by: None, past: (seq < head).then_some(head) })
 }
 
 fn as_json(found: &Found) -> Result<Value, Failure> {

@@ -15,6 +15,7 @@ use super::record::{Hash, NO_HASH, Stored};
 use super::records::{Head, Records};
 use crate::chain::{ChainId, Seq};
 use crate::digest::Digest;
+use crate::event::Stamped;
 
 /// What is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,14 @@ impl What {
             Self::End => "end",
             Self::Gone => "gone",
             Self::Rows(_) => "rows",
+        }
+    }
+
+    /// As the reading of a chain says it.
+    fn in_short(&self) -> &'static str {
+        match self {
+            Self::Gap | Self::Cut { .. } | Self::Gone => "is missing",
+            _ => "is not what was written there",
         }
     }
 }
@@ -178,6 +187,30 @@ pub async fn verify(journal: &dyn Records, head: &Head, kept: Option<Head>) -> R
         }
     }
     Ok(walk)
+}
+
+/// The events of a chain up to `seq`, each verified, whatever stands after them.
+pub async fn events_until(journal: &dyn Records, chain: &ChainId, seq: Seq) -> Result<Vec<Stamped>, JournalError> {
+    let mut walk = Walk::new(chain.clone(), None);
+    let mut events = Vec::new();
+    while walk.seq < seq {
+        let page = journal.records(chain, walk.seq).await?;
+        if page.is_empty() {
+            return Err(JournalError::Damaged { chain: chain.clone(), seq: walk.seq + 1, what: "is missing" });
+        }
+        for stored in page.iter().take_while(|stored| stored.record.seq <= seq) {
+            walk.take(stored);
+            if let Some(finding) = walk.findings.first() {
+                return Err(JournalError::Damaged { chain: chain.clone(), seq: finding.seq, what: finding.what.in_short() });
+            }
+            let read = stored.record.read();
+            events.push(read.map_err(|message| JournalError::Unreadable { chain: chain.clone(), seq: stored.record.seq, message })?);
+        }
+        if page.iter().any(|stored| stored.record.seq > seq) && walk.seq < seq {
+            return Err(JournalError::Damaged { chain: chain.clone(), seq: walk.seq + 1, what: "is missing" });
+        }
+    }
+    Ok(events)
 }
 
 /// Where all chains of a journal end, to be kept elsewhere.

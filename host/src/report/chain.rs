@@ -5,15 +5,19 @@ use jiff::Timestamp;
 use super::age::age;
 use super::live::outcome;
 use super::{bold, data, escape, pause, rest};
-use crate::chain::ChainStatus;
 use crate::chain::message::{Message, Part};
+use crate::chain::{ChainStatus, Seq};
 use crate::digest::canonical;
 use crate::event::StopEnd;
 use crate::state::{Call, ChainState};
 
-pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
+/// `past` is the last event there is, where the state is not the one after it.
+pub fn show(state: &ChainState, held_by: Option<&str>, past: Option<Seq>, now: Timestamp) {
     let status = if held_by.is_some() { ChainStatus::Running } else { state.status };
     data(&format!("{} {status}", bold(&format!("chain {}", state.id))));
+    if let Some(head) = past {
+        data(&format!("  as it was  after event {} of {head}, at {}", state.seq, state.updated_at));
+    }
     data(&format!("  started    {} ago by {}", age(state.started_at, now), state.started_by));
     if let Some(model) = &state.settings.model {
         data(&format!("  model      {}, {} of {} calls", escape::line(model), state.model_calls, state.settings.max_turns));
@@ -24,6 +28,9 @@ pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
     if let Some(parent) = &state.continues {
         data(&format!("  carries on {parent}"));
     }
+    if let Some(fork) = &state.forked {
+        data(&format!("  forked     from {} after its event {}", fork.chain, fork.seq));
+    }
     if let Some(holder) = held_by {
         data(&format!("  held by    {}", escape::line(holder)));
     }
@@ -33,7 +40,12 @@ pub fn show(state: &ChainState, held_by: Option<&str>, now: Timestamp) {
         turn.calls.iter().filter_map(|key| state.calls.get(key)).for_each(call);
         turn.added.iter().for_each(message);
     }
-    ending(state, now);
+    ending(state);
+    match past {
+        None => ahead(state, now),
+        // What waited then can have been decided since: no command is offered.
+        Some(_) => state.open_pauses().for_each(|open| data(&format!("{} open: {}", open.id, escape::line(&open.tool)))),
+    }
 }
 
 fn noted(note: Option<&str>) -> String {
@@ -72,7 +84,8 @@ fn call(call: &Call) {
     }
 }
 
-fn ending(state: &ChainState, now: Timestamp) {
+/// What has been decided and asked for.
+fn ending(state: &ChainState) {
     let mut closed: Vec<_> = state.pauses.iter().filter(|pause| !pause.is_open()).collect();
     closed.sort_by_key(|pause| pause.decided.as_ref().map_or(pause.opened_at, |by| by.at));
     for pause in closed {
@@ -92,14 +105,18 @@ fn ending(state: &ChainState, now: Timestamp) {
         };
         data(&format!("{end} by {}{}", stop.by, noted(stop.note.as_deref())));
     }
+    if let Some(error) = &state.error {
+        data(&format!("failed: {}", escape::line(error)));
+    }
+}
+
+/// What it waits for, and the commands that carry it on.
+fn ahead(state: &ChainState, now: Timestamp) {
     for open in state.open_pauses() {
         data(&pause::full(open, &state.id, now));
     }
     if let Some(why) = &state.blocked {
         data(&rest::blocked(&state.id, why));
-    }
-    if let Some(error) = &state.error {
-        data(&format!("failed: {}", escape::line(error)));
     }
     if !state.status.is_terminal() && state.blocked.is_none() {
         data(&format!("pausegate resume {}", state.id));

@@ -52,6 +52,7 @@ impl Host {
             tools: self.catalog(),
             messages: imported.messages,
             continues: prompt.continues,
+            forked: None,
         };
         let direct = prompt.call.map(|call| (Origin::Person, Trailing { parts: Vec::new(), calls: vec![(call, None)] }));
         let first = direct.or(imported.trailing.map(|trailing| (Origin::Imported, trailing)));

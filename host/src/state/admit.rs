@@ -1,9 +1,10 @@
 //! What becomes of the calls that a model asks for: unknown, malformed, denied, asked about, or ready.
 
 use super::judged::{Judged, JudgedCalls};
-use super::{Call, ChainState, Rules};
+use super::{Answered, Call, ChainState, Rules};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
 use crate::capability::{FrozenUse, Opening, Uses, Verdict};
+use crate::digest::Digest;
 use crate::event::{Event, Readied, Requested};
 use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
@@ -204,8 +205,14 @@ pub fn pause(
         votes: Vec::new(),
         decided: None,
     };
-    let answers: Vec<_> = call.answers.iter().map(|answer| serde_json::json!([answer.key, answer.value])).collect();
-    pause.digest = crate::digest::pause_digest(&serde_json::json!({
+    pause.digest = pause_digest(state, &pause, &call.answers);
+    pause
+}
+
+/// The digest of what a pause shows, and of what its call's earlier pauses were answered.
+pub fn pause_digest(state: &ChainState, pause: &Pause, answers: &[Answered]) -> Digest {
+    let answers: Vec<_> = answers.iter().map(|answer| serde_json::json!([answer.key, answer.value])).collect();
+    crate::digest::pause_digest(&serde_json::json!({
         "chain": state.id,
         "call_digest": pause.call_digest,
         "kind": pause.kind,
@@ -213,10 +220,9 @@ pub fn pause(
         "ask": pause.ask,
         "reason": pause.reason,
         "context": pause.context,
-        "state": pause.state.as_ref().map(|saved| crate::digest::Digest::of_bytes(saved.as_bytes())),
+        "state": pause.state.as_ref().map(|saved| Digest::of_bytes(saved.as_bytes())),
         "answers": answers,
-    }));
-    pause
+    }))
 }
 
 /// Gives each asked call its key, a usable id, and its arguments as far as they can be read.

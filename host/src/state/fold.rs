@@ -26,6 +26,7 @@ impl ChainState {
             settings: Settings::default(),
             tools: Vec::new(),
             continues: None,
+            forked: None,
             messages: Vec::new(),
             turns: Vec::new(),
             calls: BTreeMap::new(),
@@ -55,13 +56,14 @@ impl ChainState {
     fn apply_event(&mut self, stamped: &Stamped) {
         let at = stamped.at;
         match &stamped.event {
-            Event::ChainStarted { started_by, settings, tools, messages, continues } => {
+            Event::ChainStarted { started_by, settings, tools, messages, continues, forked } => {
                 self.started_by = started_by.clone();
                 self.started_at = at;
                 self.settings = settings.clone();
                 self.tools = tools.iter().filter(|tool| settings.admit(&tool.name)).cloned().collect();
                 self.messages = messages.clone();
                 self.continues = continues.clone();
+                self.forked = forked.clone();
                 messages.iter().for_each(|message| self.entitle(message));
             }
             Event::MessageAdded { message, .. } => {

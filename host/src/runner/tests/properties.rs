@@ -100,7 +100,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn invariants_hold_in_any_order_of_steps(turns in turns(), first in rules(), steps in steps()) {
+    fn invariants_hold_in_any_order_of_steps(turns in turns(), first in rules(), steps in steps(), at in any::<prop::sample::Index>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let mut world = World::new(turns).restarted(grants(first));
@@ -116,6 +116,7 @@ proptest! {
                 assert!(after.status != crate::chain::ChainStatus::Paused || after.open_pauses().next().is_some(), "h44");
             }
             check(&world, &id);
+            fork_anywhere(&world, &id, at).await;
         });
     }
 }
@@ -187,6 +188,41 @@ fn check(world: &World, id: &ChainId) {
     for asked in world.model.asked() {
         balanced(&asked.history);
     }
+    assert_eq!(replayed(world, id).faults, [], "every event follows from the rules");
+}
+
+/// Whatever point of it a chain is forked from, nothing is approved there, nothing that may have acted runs, and the
+/// chain itself stays as it is.
+async fn fork_anywhere(world: &World, id: &ChainId, at: prop::sample::Index) {
+    let events = world.journal.stamped(id);
+    let seq = at.index(events.len()) as u64 + 1;
+    let ran = world.ran().len();
+    let forked = world.host.fork(id, Some(seq), &alice()).await.unwrap();
+    let state = &forked.state;
+    assert!(!state.status.is_terminal());
+    assert!(
+        state.calls.values().all(|call| call.approved.is_none() && call.gate_passed.is_none() && call.opened.is_empty() && call.answers.is_empty())
+    );
+    let then = ChainState::fold(id.clone(), &events[..seq as usize]);
+    for (key, call) in &then.calls {
+        if call.status.is_final() {
+            assert_eq!(state.calls[key].result, call.result, "what was finished is kept");
+        }
+    }
+    assert_eq!(world.ran().len(), ran, "a fork runs nothing");
+    world.resume(&state.id).await;
+    assert_eq!(world.journal.stamped(id), events);
+    assert_eq!(replayed(world, &state.id).faults, []);
+}
+
+fn replayed(world: &World, id: &ChainId) -> crate::state::replay::Replay {
+    let rules = crate::state::Rules {
+        grants: &world.host.grants,
+        now: world.host.clock.now(),
+        id: &|prefix| prefix.to_owned(),
+        schemas: &world.host.schemas,
+    };
+    crate::state::replay::replay(id, &world.journal.stamped(id), &rules)
 }
 
 /// 7: each assistant message is followed by one group with one result for each call, in order.

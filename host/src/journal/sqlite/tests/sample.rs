@@ -137,6 +137,7 @@ pub fn started(prompt: &str) -> Event {
         tools: Vec::new(),
         messages: vec![Message::text(Role::User, prompt)],
         continues: None,
+        forked: None,
     }
 }
 

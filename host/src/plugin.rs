@@ -37,6 +37,7 @@ mod look;
 mod meter;
 mod names;
 mod net;
+mod redact;
 mod scrub;
 mod state;
 #[cfg(test)]
@@ -66,6 +67,7 @@ pub(crate) use http::{allows, form as request_form};
 pub use load::{LoadProgress, LoadStage, OnProgress};
 pub use look::{Look, look};
 pub use net::{Resolve, SystemResolver, is_private};
+pub use redact::Redactor;
 pub use vault::{ReadSecret, SecretError, SystemSecrets, trouble};
 
 /// What the doors decide of one use; the benchmark measures it.

@@ -21,6 +21,7 @@ mod fork;
 mod in_force;
 mod open;
 mod recent;
+mod redact;
 mod still;
 #[cfg(test)]
 mod tests;
@@ -28,8 +29,8 @@ mod tests;
 pub use carry::{Prompt, Resume};
 pub use change::{Decision, Said};
 pub use fork::Forked;
-pub use recent::Recent;
 pub use in_force::{InForce, Unchanging};
+pub use recent::Recent;
 
 /// Opens a model by the name a chain was started with.
 pub type OpenModel = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;

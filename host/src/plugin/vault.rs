@@ -109,9 +109,14 @@ struct Opened {
 
 impl Vault {
     pub fn new(held: &Held, reader: Arc<dyn ReadSecret>) -> Self {
-        let mut secrets: Vec<Secret> = Vec::new();
         let reach = held.reach.iter().filter_map(|opening| if let Opening::Http(line) = opening { Some(line) } else { None });
-        for secret in held.http.iter().chain(reach).filter_map(|line| line.secret.as_ref()) {
+        Self::of(held.http.iter().chain(reach).filter_map(|line| line.secret.as_ref()), reader)
+    }
+
+    /// Of these, each value once.
+    pub fn of<'a>(named: impl Iterator<Item = &'a Secret>, reader: Arc<dyn ReadSecret>) -> Self {
+        let mut secrets: Vec<Secret> = Vec::new();
+        for secret in named {
             if !secrets.iter().any(|known| same(known, secret)) {
                 secrets.push(secret.clone());
             }

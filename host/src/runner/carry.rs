@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::drive::drive;
 use super::open::OpenChain;
-use super::{Host, HostError, Report};
+use super::{Host, HostError, Report, redact};
 use crate::call::{AskedCall, CallStatus, ToolSpec};
 use crate::chain::message::Message;
 use crate::chain::{Actor, ChainId, Settings};
@@ -43,6 +43,7 @@ impl Host {
 
     /// Writes a new chain down; [`Host::resume`] carries it on.
     pub async fn start(&self, prompt: Prompt) -> Result<ChainId, HostError> {
+        let prompt = redact::prompt(&self.redactor(), prompt);
         let imported = import(prompt.messages)?;
         let id = ChainId(self.clock.id("ch_"));
         let mut chain = OpenChain::new(self, id.clone());

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::carry::Prompt;
 use super::drive::drive;
 use super::open::OpenChain;
-use super::{Host, HostError, Report, Resume};
+use super::{Host, HostError, Report, Resume, redact};
 use crate::call::CallStatus;
 use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, Blocked, ChainId, ChainStatus};
@@ -38,9 +38,10 @@ impl Host {
     /// The only door for decisions. Does not resume the chain.
     pub async fn decide(&self, pause: &PauseId, by: &Actor, decision: &crate::pause::Decision) -> Result<Decision, HostError> {
         let (id, pause) = self.journal.find_pause(&pause.0).await?;
+        let decision = redact::decision(&self.redactor(), decision);
         let mut chain = OpenChain::read(self, &id).await?;
         let before = chain
-            .transact(|state, rules| match decide(state, rules, &pause, by, decision)? {
+            .transact(|state, rules| match decide(state, rules, &pause, by, &decision)? {
                 Outcome::Decided(events) => Ok((events, None)),
                 Outcome::Same(decided) => Ok((Vec::new(), Some(*decided))),
             })
@@ -51,6 +52,7 @@ impl Host {
 
     /// Ends a chain: open pauses and calls that have not started are cancelled, started calls finish and are stored.
     pub async fn cancel(&self, id: &ChainId, by: &Actor, note: Option<String>) -> Result<ChainState, HostError> {
+        let note = note.map(|note| self.redactor().text(note));
         let mut chain = OpenChain::read(self, id).await?;
         if chain.state.status.is_terminal() {
             return Err(HostError::Ended { chain: id.clone(), status: chain.state.status });
@@ -80,12 +82,13 @@ impl Host {
             let linked = self.carry_on(&state, by, text).await?;
             return Ok(Said::Linked(self.resume(&linked, by, Resume::default(), interrupt).await?));
         }
+        let text = self.redactor().text(text.to_owned());
         let mut chain = OpenChain::take(self, id).await?;
         chain
             .record_checked(|state| {
                 admits_message(state, superseding)?;
                 let mut events = if superseding { supersede(state) } else { Vec::new() };
-                events.push(Event::MessageAdded { by: by.clone(), message: Message::text(Role::User, text) });
+                events.push(Event::MessageAdded { by: by.clone(), message: Message::text(Role::User, text.clone()) });
                 Ok(events)
             })
             .await?;

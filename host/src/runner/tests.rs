@@ -10,6 +10,7 @@ mod operators;
 mod people;
 mod properties;
 mod replay;
+mod secrets;
 mod siblings;
 mod steered;
 mod twins;

@@ -58,6 +58,9 @@ impl Posting {
         let args: Vec<_> = command.iter().map(|arg| if *arg == "ARGUMENTS" { &arguments } else { *arg }).collect();
         let mut child = env.command().args(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let asked = listener.accept().unwrap().0;
+        // An answer before the request is whole would be an error of its own.
+        let head = BufReader::new(asked.try_clone().unwrap()).lines().map_while(Result::ok);
+        assert!(head.take_while(|line| !line.is_empty()).count() > 0);
         let stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         Self { env, child, stderr, asked }
     }

@@ -16,6 +16,7 @@ use crate::capability::{Access, HeldFs, HeldHttp};
 mod bounds;
 mod files;
 mod held_back;
+mod imports;
 mod limits;
 mod loading;
 mod outcomes;

@@ -391,6 +391,30 @@ fn an_explanation_names_every_line() {
     ");
 }
 
+#[test]
+fn an_explanation_says_which_standing_approval_opens_a_line() {
+    let skipped = Rule { except: vec![except(&[("path", "/build/a")], Some(TODAY))], ..rule(Verdict::Ask, "files__*", &[]) };
+    let grants = grants(vec![fs(Access::Write, "/build", within("path"))], vec![], vec![skipped]);
+    let told = |path: &str| {
+        let arguments = json!({"path": path});
+        let facts = CallFacts {
+            plugin: "files",
+            plugin_digest: &digest(),
+            tool: "files__delete",
+            effects: Effects::Once,
+            arguments: &arguments,
+            today: TODAY.parse().unwrap(),
+        };
+        grants.explain(facts).lines.join("; ")
+    };
+    let place = grants.place(grants.rules[0].line);
+    assert_eq!(
+        told("/build/a"),
+        format!("grants.toml:10: in force, opened by the standing approval at {place}, until {TODAY}: fs write /build/a, exactly this entry")
+    );
+    assert_eq!(told("/build/b"), "grants.toml:10: in force once approved: fs write /build/b, exactly this entry");
+}
+
 fn shown(judgement: &Judgement) -> String {
     let held = judgement.held.fs.iter().map(ToString::to_string).chain(judgement.held.http.iter().map(ToString::to_string));
     let opens = judgement.opens.iter().map(|opening| format!("opens {opening}"));

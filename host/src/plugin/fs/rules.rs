@@ -185,6 +185,21 @@ mod tests {
     }
 
     #[test]
+    fn w68_what_two_sides_give_is_what_both_permit() {
+        let accesses = [Access::None, Access::Read, Access::Write];
+        let mut every = Vec::new();
+        for (whole, exact) in accesses.into_iter().flat_map(|whole| accesses.map(|exact| (whole, exact))) {
+            every.extend([(false, false), (false, true), (true, false), (true, true)].map(|(way, shut)| Rights { whole, exact, way, shut }));
+        }
+        for (one, other) in every.iter().flat_map(|one| every.iter().map(move |other| (*one, *other))) {
+            for (need, followed) in [Need::Look, Need::Read, Need::List, Need::Write].into_iter().flat_map(|need| [(need, false), (need, true)]) {
+                let both = one.permits(need, followed) && other.permits(need, followed);
+                assert_eq!(one.and(other).permits(need, followed), both, "{need:?} {followed}: {one:?}, {other:?}");
+            }
+        }
+    }
+
+    #[test]
     fn the_way_to_an_exact_entry_can_be_passed_but_not_listed() {
         let lines = [line("/build", Access::Write, Some("/build/out/a.tmp"))];
         let at = |path: &str| rights(&lines, ("/build", Path::new("/host/build")), path);

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempts::Attempts;
 use super::open::OpenChain;
-use super::{HostError, Report, Rest, redact};
+use super::redact::Replies;
+use super::{HostError, Report, Rest};
 use crate::call::result::to_base64;
 use crate::call::{CallKey, CallStatus, ToolSpec};
 use crate::capability::Grants;
@@ -18,7 +19,7 @@ use crate::digest::Digest;
 use crate::event::{Event, Origin, StopEnd};
 use crate::model::{Model, ModelError, Reply, Request};
 use crate::pause::PauseKind;
-use crate::plugin::{AttemptOutcome, Ended, Redactor};
+use crate::plugin::{AttemptOutcome, Ended};
 use crate::state::admit::{self, Asked};
 use crate::state::next::{Around, Next, next};
 use crate::state::settle_attempt::{Ending, settle};
@@ -36,7 +37,7 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     let plugins = &chain.host.plugins;
     let failures = plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
     let mut driver =
-        Driver { attempts: Attempts::default(), model: None, interrupt, redactor: chain.host.redactor(), loaded: plugins.loaded(), failures };
+        Driver { attempts: Attempts::default(), model: None, interrupt, replies: Replies::of(&chain.host), loaded: plugins.loaded(), failures };
     chain.record(|state, _| recheck::recover(state)).await?;
     chain.record(recheck::recheck).await?;
     chain.record(admit_requested).await?;
@@ -58,7 +59,7 @@ struct Driver {
     /// Opened when it is first needed: a chain that only waits for people needs no key.
     model: Option<Arc<dyn Model>>,
     interrupt: CancellationToken,
-    redactor: Redactor,
+    replies: Replies,
     /// Bytes loaded under each plugin name.
     loaded: BTreeMap<String, Digest>,
     /// Why a plugin is not loaded.
@@ -168,7 +169,7 @@ impl Driver {
 
     async fn call_model(&mut self, chain: &mut OpenChain) -> Result<Option<Rest>, HostError> {
         let reply = match self.ask(chain).await? {
-            Some(Ok(reply)) => redact::reply(&self.redactor, reply),
+            Some(Ok(reply)) => self.replies.redacted(&chain.host, reply),
             Some(Err(error)) if is_final(&error) => {
                 chain.record(|_, _| vec![Event::ChainFailed { error: error.to_string() }]).await?;
                 return Ok(None);

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Host, Prompt};
 use crate::call::AskedCall;
+use crate::capability::Grants;
 use crate::chain::message::{Message, Part};
 use crate::event::Verbatim;
 use crate::model::Reply;
@@ -17,7 +18,39 @@ use crate::plugin::{Redactor, SystemSecrets};
 
 impl Host {
     pub(super) fn redactor(&self) -> Redactor {
-        Redactor::of(&self.grants.latest(), Arc::new(SystemSecrets))
+        redactor(&self.grants.latest())
+    }
+}
+
+fn redactor(grants: &Grants) -> Redactor {
+    Redactor::of(grants, Arc::new(SystemSecrets))
+}
+
+/// For as long as a chain is driven: secrets of the grants it was taken up under, and of those in force by now. A value
+/// that is no longer granted may stand in the conversation all the same.
+pub struct Replies {
+    at_start: Redactor,
+    known: Arc<Grants>,
+    by_now: Option<Redactor>,
+}
+
+impl Replies {
+    pub fn of(host: &Host) -> Self {
+        let known = host.grants.latest();
+        Self { at_start: redactor(&known), known, by_now: None }
+    }
+
+    pub fn redacted(&mut self, host: &Host, said: Reply) -> Reply {
+        let latest = host.grants.latest();
+        if !Arc::ptr_eq(&self.known, &latest) {
+            self.by_now = Some(redactor(&latest));
+            self.known = latest;
+        }
+        let said = reply(&self.at_start, said);
+        match &self.by_now {
+            Some(by_now) => reply(by_now, said),
+            None => said,
+        }
     }
 }
 
@@ -28,7 +61,7 @@ pub fn prompt(redactor: &Redactor, mut prompt: Prompt) -> Prompt {
     prompt
 }
 
-pub fn reply(redactor: &Redactor, reply: Reply) -> Reply {
+fn reply(redactor: &Redactor, reply: Reply) -> Reply {
     Reply {
         text: redactor.text(reply.text),
         reasoning: redactor.text(reply.reasoning),

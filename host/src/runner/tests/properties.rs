@@ -217,7 +217,7 @@ async fn fork_anywhere(world: &World, id: &ChainId, at: prop::sample::Index) {
 
 fn replayed(world: &World, id: &ChainId) -> crate::state::replay::Replay {
     let rules = crate::state::Rules {
-        grants: &world.host.grants,
+        grants: &world.host.grants.latest(),
         now: world.host.clock.now(),
         id: &|prefix| prefix.to_owned(),
         schemas: &world.host.schemas,

@@ -31,7 +31,7 @@ async fn recorded() -> (World, ChainId) {
 #[tokio::test]
 async fn under_the_same_grants_the_same_is_decided() {
     let (world, id) = recorded().await;
-    let replayed = replayed(&world, &id, &world.host.grants, &world.journal.stamped(&id));
+    let replayed = replayed(&world, &id, &world.host.grants.latest(), &world.journal.stamped(&id));
     assert!(replayed.is_same(), "{replayed:?}");
     let calls: Vec<_> = replayed.calls.iter().map(|call| (call.tool.as_str(), call.then.clone(), call.same_digest)).collect();
     let failed = Admission::Failed { kind: "not-found".into() };
@@ -78,7 +78,7 @@ async fn events_that_the_rules_did_not_write_are_faults() {
         let mut changed = events.clone();
         change(&mut changed);
         changed.iter_mut().zip(1..).for_each(|(stamped, seq)| stamped.seq = seq);
-        let faults: Vec<_> = replayed(&world, &id, &world.host.grants, &changed).faults.into_iter().map(|fault| fault.what).collect();
+        let faults: Vec<_> = replayed(&world, &id, &world.host.grants.latest(), &changed).faults.into_iter().map(|fault| fault.what).collect();
         assert!(faults.iter().any(|fault| fault.contains(expected)), "{expected}: {faults:?}");
     };
     let other = crate::digest::Digest::of_bytes(b"other");

@@ -13,6 +13,7 @@ pub const SEEDS: &[&[u8]] = &[
     include_bytes!("../../seeds/url_normal_form/address.txt"),
     include_bytes!("../../seeds/url_normal_form/dots.txt"),
     include_bytes!("../../seeds/url_normal_form/odd.txt"),
+    include_bytes!("../../seeds/url_normal_form/wide.txt"),
 ];
 
 /// A pattern, and behind the first line end a URL.

@@ -202,6 +202,11 @@ fn normal_host(text: &str) -> Result<String, PatternError> {
     if text.contains('%') || host.split('.').any(str::is_empty) {
         return Err(PatternError::new(format!("host `{text}` cannot be read: empty or encoded label")));
     }
+    // What a wide character came to could not be written in a pattern, and no request has such a name.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'*' | b'[' | b']' | b':');
+    if let Some(odd) = host.chars().find(|c| !u8::try_from(*c).is_ok_and(plain)) {
+        return Err(PatternError::new(format!("host `{text}` cannot be read: it is a name with `{}` in it", odd.escape_debug())));
+    }
     Ok(host)
 }
 

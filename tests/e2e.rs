@@ -4,6 +4,7 @@ mod audit;
 mod chains;
 mod check;
 mod decisions;
+mod doubt;
 mod environment;
 mod errors;
 mod forks;

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the Rust plugins and the tests' probe as WebAssembly components.
+# Builds the Rust plugins and the tests' guests as WebAssembly components.
 #
 #   tools/build-plugins.sh [OUTDIR]
 #
-# Puts files.wasm, fetch.wasm and survey.wasm into OUTDIR (target/plugins unless given) and probe.wasm into guests/
-# beside it. A file is replaced in one step and only when it changed, so a host that watches the folder never sees
+# Puts files.wasm, fetch.wasm and survey.wasm into OUTDIR (target/plugins unless given) and the tests' guests into
+# guests/ beside it. A file is replaced in one step and only when it changed, so a host that watches the folder never sees
 # half a file, and digests written by `pausegate trust` stay valid.
 set -euo pipefail
 
@@ -16,7 +16,7 @@ cd "$root"
 
 "$root/tools/wasm-target.sh"
 
-packages=(-p files-plugin -p fetch-plugin -p survey-plugin -p probe-plugin)
+packages=(-p files-plugin -p fetch-plugin -p survey-plugin -p courier-plugin -p probe-plugin)
 cargo build "${packages[@]}" --profile plugin --target wasm32-wasip2
 
 built=${CARGO_TARGET_DIR:-$root/target}/wasm32-wasip2/plugin
@@ -26,5 +26,5 @@ place() { # place NAME FOLDER
   mv "$2/.$1.wasm.new" "$2/$1.wasm"
 }
 for plugin in files fetch survey; do place "$plugin" "$out"; done
-place probe "$guests"
+for guest in courier probe; do place "$guest" "$guests"; done
 echo "$out: $(cd "$out" && ls -- *.wasm | tr '\n' ' ')"

@@ -8,9 +8,11 @@ use serde_json::Value;
 use crate::digest::Digest;
 
 pub mod arguments;
+pub mod finding;
 pub mod result;
 pub mod schema;
 
+pub use finding::Finding;
 pub use result::{Content, EffectState, Failure, ToolResult, kind};
 
 /// The host's own key of a call inside its chain. Provider ids may repeat, be empty or missing; this does not.
@@ -79,6 +81,8 @@ pub enum CallStatus {
     Ready,
     Paused,
     Started,
+    /// Started, may have had its effect, and nobody recorded how it ended.
+    InDoubt,
     Succeeded,
     Failed,
     Denied,
@@ -90,7 +94,7 @@ pub enum CallStatus {
 
 impl CallStatus {
     pub fn is_final(self) -> bool {
-        !matches!(self, Self::Requested | Self::Ready | Self::Paused | Self::Started)
+        !matches!(self, Self::Requested | Self::Ready | Self::Paused | Self::Started | Self::InDoubt)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -99,6 +103,7 @@ impl CallStatus {
             Self::Ready => "ready",
             Self::Paused => "paused",
             Self::Started => "started",
+            Self::InDoubt => "in_doubt",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",
             Self::Denied => "denied",

@@ -55,6 +55,7 @@ pub struct PluginGrants {
     pub kv: Vec<KvGrant>,
     /// By the plugin's own names.
     pub tools: BTreeMap<String, ToolGrants>,
+    pub reconcile: Reconcile,
     pub limits: Limits,
     /// Line of `[plugins.NAME]` in the file.
     pub line: usize,
@@ -71,10 +72,21 @@ impl PluginGrants {
             config: BTreeMap::new(),
             kv: Vec::new(),
             tools: BTreeMap::new(),
+            reconcile: Reconcile::default(),
             limits: Limits::default(),
             line,
         }
     }
+}
+
+/// What a plugin's word on a call in doubt is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reconcile {
+    /// It is shown to the person who settles the call.
+    #[default]
+    Show,
+    /// It settles the call.
+    Believe,
 }
 
 /// The bytes a section holds for.

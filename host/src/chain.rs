@@ -94,7 +94,8 @@ pub enum Blocked {
     MissingPlugin { plugin: String, why: Option<String> },
     /// The bytes under the plugin's name are not those the chain started with; `resume --accept-plugin` takes them.
     PluginChanged { plugin: String, pinned: Digest, found: Digest },
-    /// Calls that were started, held effectful grants and have no result. They are not run again by themselves.
+    /// Calls that were started, held effectful grants and have no result. Only earlier versions wrote it: a chain that is
+    /// taken up now asks what became of them.
     UnknownOutcome { calls: Vec<UnknownCall> },
 }
 

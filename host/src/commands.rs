@@ -35,6 +35,7 @@ mod resume;
 mod run;
 mod runtime;
 mod say;
+mod settle;
 mod setup;
 mod tools;
 mod trust;
@@ -72,6 +73,7 @@ enum Command {
     Deny(decide::Deny),
     Edit(decide::Edit),
     Respond(decide::Respond),
+    Settle(settle::Settle),
     Pending(pending::Pending),
     Chains(chains::Chains),
     Inspect(inspect::Inspect),
@@ -141,6 +143,7 @@ impl Command {
             Self::Deny(command) => command.run(flags),
             Self::Edit(command) => command.run(flags),
             Self::Respond(command) => command.run(flags),
+            Self::Settle(command) => command.run(flags),
             Self::Pending(command) => command.run(flags),
             Self::Chains(command) => command.run(flags),
             Self::Inspect(command) => command.run(flags),

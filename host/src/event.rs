@@ -107,16 +107,22 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refusals: Vec<Refusal>,
     },
-    /// Died or was interrupted without an effect: it may start again.
+    /// Its attempt ended without a result, and it may start again.
     CallRecovered {
         call: CallKey,
         why: String,
+        /// What the attempt used, where the host that ran it lived to count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uses: Option<Uses>,
     },
     /// The one result of a call.
     CallFinished {
         call: CallKey,
         status: CallStatus,
         result: ToolResult,
+        /// Whose word the result is, where it is not an attempt's own: a person's who settled it, or `plugin:NAME`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        word_of: Option<Actor>,
         #[serde(default, skip_serializing_if = "is_default")]
         uses: Uses,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -224,6 +230,13 @@ pub struct Started {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<String>,
     pub approved: bool,
+}
+
+impl Started {
+    /// It held what an effect can come from, and was not held to reading.
+    pub fn may_have_effect(&self) -> bool {
+        !self.held.is_empty() && self.effects != Effects::ReadOnly
+    }
 }
 
 fn is_default(uses: &Uses) -> bool {

@@ -11,6 +11,10 @@ use crate::capability::{FrozenUse, Opening, Then, Uses};
 use crate::chain::Actor;
 use crate::digest::Digest;
 
+pub mod settle;
+
+pub use settle::{Settle, Settled};
+
 /// `pa_` and a lower-case ULID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -31,6 +35,8 @@ pub enum PauseKind {
     Gate,
     /// The plugin reached for an approved-only grant; its use was held back.
     Capability,
+    /// The call was started, may have had its effect once, and nobody recorded how it ended.
+    InDoubt,
 }
 
 impl PauseKind {
@@ -39,6 +45,7 @@ impl PauseKind {
             Self::Tool => "tool",
             Self::Gate => "gate",
             Self::Capability => "capability",
+            Self::InDoubt => "in_doubt",
         }
     }
 }
@@ -51,6 +58,7 @@ pub enum PauseStatus {
     Edited,
     Denied,
     Responded,
+    Settled,
     Expired,
     Cancelled,
     Superseded,
@@ -64,6 +72,7 @@ impl PauseStatus {
             Self::Edited => "edited",
             Self::Denied => "denied",
             Self::Responded => "responded",
+            Self::Settled => "settled",
             Self::Expired => "expired",
             Self::Cancelled => "cancelled",
             Self::Superseded => "superseded",
@@ -89,6 +98,8 @@ pub enum Ask {
         kind: String,
         schema: Value,
     },
+    /// What became of a call in doubt.
+    Outcome,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,6 +239,7 @@ pub enum Decision {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
     },
+    Settle(Settle),
 }
 
 impl Decision {
@@ -243,18 +255,21 @@ impl Decision {
             Self::Deny { .. } => "deny",
             Self::Edit { .. } => "edit",
             Self::Respond { .. } => "respond",
+            Self::Settle(_) => "settle",
         }
     }
 
     pub fn digest(&self) -> Option<&Digest> {
         match self {
             Self::Approve { digest, .. } | Self::Deny { digest, .. } | Self::Edit { digest, .. } | Self::Respond { digest, .. } => digest.as_ref(),
+            Self::Settle(settle) => settle.digest.as_ref(),
         }
     }
 
     pub fn note(&self) -> Option<&str> {
         match self {
             Self::Approve { note, .. } | Self::Deny { note, .. } | Self::Edit { note, .. } | Self::Respond { note, .. } => note.as_deref(),
+            Self::Settle(settle) => settle.note.as_deref(),
         }
     }
 

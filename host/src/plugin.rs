@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Effects, ToolResult, ToolSpec};
+use crate::call::{Effects, Finding, ToolResult, ToolSpec};
 use crate::capability::{FrozenUse, Held, Limits, Refusal, Uses};
 use crate::chain::ChainId;
 use crate::digest::Digest;
@@ -37,6 +37,7 @@ mod look;
 mod meter;
 mod names;
 mod net;
+mod reconcile;
 mod redact;
 mod scrub;
 mod state;
@@ -87,6 +88,11 @@ pub trait Plugins: Send + Sync {
     fn failures(&self) -> Vec<LoadFailure>;
     /// Runs one attempt to its end; never panics, never outlives `attempt.limits.time` by more than the grace.
     fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome>;
+    /// Asks what became of an attempt whose end nobody recorded; `None` where the plugin has no way to tell.
+    fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
+        let _ = attempt;
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// A file in the plugin directory that offers no tools, or one tool of it that cannot be offered.

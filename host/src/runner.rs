@@ -11,7 +11,7 @@ use crate::journal::{Journal, JournalError};
 use crate::model::{Model, ModelError};
 use crate::plugin::{Plugins, Watcher};
 use crate::state::import::ImportError;
-use crate::state::{ChainState, Schemas};
+use crate::state::{ChainState, Rules, Schemas};
 
 mod attempts;
 mod carry;
@@ -21,6 +21,7 @@ mod fork;
 mod in_force;
 mod open;
 mod recent;
+mod recover;
 mod redact;
 mod still;
 #[cfg(test)]
@@ -46,6 +47,15 @@ pub struct Host {
     pub schemas: Arc<Schemas>,
     pub recent: Arc<Recent>,
     pub observer: Arc<dyn Observer>,
+}
+
+impl Host {
+    /// Rules as they are at this moment.
+    fn with_rules<T>(&self, ask: impl FnOnce(&Rules<'_>) -> T) -> T {
+        let fresh = |prefix: &str| self.clock.id(prefix);
+        let grants = self.grants.latest();
+        ask(&Rules { grants: &grants, now: self.clock.now(), id: &fresh, schemas: &self.schemas })
+    }
 }
 
 /// Hears what a chain does while it runs; called between writes, must not block.
@@ -114,8 +124,6 @@ pub enum HostError {
     Waiting { chain: ChainId, pauses: Vec<crate::pause::PauseId> },
     #[error("chain {chain} has calls without a result; resume it first")]
     Unfinished { chain: ChainId },
-    #[error("chain {chain} has a call whose outcome is not known; it takes no message")]
-    UnknownOutcome { chain: ChainId },
     #[error("chain {chain} has {head} events; there is no event {seq}")]
     NoEvent { chain: ChainId, seq: Seq, head: Seq },
     #[error("the new turn limit {given} is not above {used} model calls already made")]

@@ -28,7 +28,9 @@ mod judged;
 pub mod next;
 mod pasteable;
 pub mod recheck;
+pub mod recover;
 pub mod replay;
+mod settle;
 pub mod settle_attempt;
 pub mod start;
 pub mod stop;
@@ -112,12 +114,21 @@ pub struct Call {
     pub pauses: u32,
     /// Of all attempts.
     pub uses: Uses,
-    /// The attempt under way.
+    /// An attempt that may have had an effect ended unrecorded.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
+    /// The attempt under way, or in doubt.
     pub started: Option<Started>,
+    /// When it began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempted_at: Option<Timestamp>,
     pub requested_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
     pub result: Option<ToolResult>,
+    /// Whose word the result is, where no attempt returned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub word_of: Option<Actor>,
     pub refusals: Vec<Refusal>,
 }
 

@@ -313,8 +313,8 @@ fn a_killed_call_that_held_a_write_grant_is_never_run_again_by_itself() {
         assert_eq!(resumed.code, Some(75), "{resumed}");
         assert!(resumed.stderr.contains("probe__append_then_sleep"), "the facts are shown: {resumed}");
     }
-    assert_eq!(env.pausegate(&["chains", "--json"]).json()[0]["status"], "blocked");
-    let said = env.pausegate(&["say", &chain, "hello?", "--supersede"]);
+    assert_eq!(env.pausegate(&["chains", "--json"]).json()[0]["status"], "paused");
+    let said = env.pausegate(&["say", &chain, "hello?"]);
     assert_ne!(said.code, Some(0), "{said}");
     assert_eq!(env.pausegate(&["cancel", &chain]).code, Some(0));
     assert!(results(&env)[0].contains("unknown-outcome"));

@@ -96,5 +96,5 @@ fn the_second_interrupt_exits_at_once_and_the_call_is_not_run_again() {
     assert_eq!(posting.child.wait().unwrap().code(), Some(130));
     let resumed = posting.env.pausegate(&["resume", &posting.env.chains()[0]]);
     assert_eq!(resumed.code, Some(75));
-    assert!(resumed.stderr.contains("nobody knows whether they happened"), "{resumed}");
+    assert!(resumed.stderr.contains("nobody recorded how it ended"), "{resumed}");
 }

@@ -7,7 +7,7 @@ use crate::event::Stamped;
 use crate::journal::record::Record;
 use crate::state::ChainState;
 use crate::state::next::{Around, next};
-use crate::state::recheck::recover;
+use crate::state::recover::recover_certain;
 
 pub const SEEDS: &[&[u8]] = &[include_bytes!("../../../tests/golden/journal-v1.jsonl")];
 
@@ -38,5 +38,5 @@ pub fn target(bytes: &[u8]) {
     assert_eq!(state, ChainState::fold(id, &events));
     let (loaded, failures) = (BTreeMap::new(), BTreeMap::new());
     next(&state, &Around { loaded: &loaded, failures: &failures, running: &|_| false });
-    recover(&state);
+    recover_certain(&state);
 }

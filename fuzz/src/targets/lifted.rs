@@ -118,6 +118,7 @@ fn paused(key: String, reason: String, context: Option<String>, parts: Vec<Strin
                 Ask::Choice { options } => assert!((1..=CHOICES_MAX).contains(&options.len())),
                 Ask::Form { schema } | Ask::Other { schema, .. } => assert!(Schema::compile(&schema).is_ok()),
                 Ask::Approval | Ask::Text => {}
+                Ask::Outcome => panic!("no plugin asks what became of a call"),
             }
         }
         Err(failure) => ours(&failure),

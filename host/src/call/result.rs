@@ -85,6 +85,14 @@ impl ToolResult {
         Self::Success { content: vec![Content::Structured { value }] }
     }
 
+    /// A result that a person gives: text as it is, all else as structured content.
+    pub fn given(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::text(text.clone()),
+            other => Self::structured(other.clone()),
+        }
+    }
+
     pub fn failure(kind: &str, message: impl Into<String>) -> Self {
         Self::Failure(Failure::new(kind, message))
     }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Grants, PluginGrants};
+use super::{Grants, PluginGrants, Reconcile};
 use crate::call::{Effects, ToolSpec};
 
 /// The tools that a line is for; every tool of the plugin where none is named.
@@ -37,6 +37,12 @@ impl Grants {
     pub fn effects(&self, tool: &ToolSpec) -> Effects {
         let section = self.plugins.get(&tool.plugin).filter(|section| section.digest.matches(&tool.plugin_digest));
         section.and_then(|section| section.effects(&tool.tool)).unwrap_or(tool.effects)
+    }
+
+    /// Whether the plugin's own word settles a call in doubt.
+    pub fn believes(&self, tool: &ToolSpec) -> bool {
+        let section = self.plugins.get(&tool.plugin).filter(|section| section.digest.matches(&tool.plugin_digest));
+        section.is_some_and(|section| section.reconcile == Reconcile::Believe)
     }
 
     /// The same for people, with the plugin's own word where it is another.

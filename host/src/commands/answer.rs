@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
 use crate::chain::Actor;
-use crate::pause::{Ask, Decision, Pause};
+use crate::digest::Digest;
+use crate::pause::{Ask, Decision, Pause, PauseKind, Settle, Settled};
 use crate::report;
 use crate::report::escape;
 use crate::report::pause::full;
@@ -85,6 +86,9 @@ fn auto_approve(pause: &Pause, by: &Actor, requester: &Actor) -> Option<Decision
 async fn ask(host: &Host, state: &ChainState, pause: &Pause, interrupt: &CancellationToken) -> Result<Option<Decision>, Failure> {
     report::note(&full(pause, &state.id, host.clock.now()));
     let digest = Some(pause.digest.clone());
+    if pause.kind == PauseKind::InDoubt {
+        return Ok(what_became(digest, interrupt).await);
+    }
     let offered = if pause.asks_approval() { "approve, deny, edit, respond or skip" } else { "respond, deny or skip" };
     let question = format!("{offered}?");
     loop {
@@ -109,6 +113,24 @@ async fn ask(host: &Host, state: &ChainState, pause: &Pause, interrupt: &Cancell
             // Nothing is assumed: an empty line or an unknown word asks again.
             other => report::note(&format!("`{}` is no answer here; type {offered}, or its first letter", escape::line(other))),
         }
+    }
+}
+
+/// Of a call in doubt. A result given here is text; `settle` takes JSON, too.
+async fn what_became(digest: Option<Digest>, interrupt: &CancellationToken) -> Option<Decision> {
+    const OFFERED: &str = "happened, run-again, give-up or skip";
+    loop {
+        let outcome = match line(&format!("{OFFERED}?"), interrupt).await?.as_str() {
+            "happened" | "h" => Settled::Happened(line("its result (the model reads it)?", interrupt).await?.into()),
+            "run-again" | "r" => Settled::RunAgain,
+            "give-up" | "g" => Settled::GiveUp,
+            "skip" | "s" => return None,
+            other => {
+                report::note(&format!("`{}` is no answer here; type {OFFERED}, or its first letter", escape::line(other)));
+                continue;
+            }
+        };
+        return Some(Decision::Settle(Settle { outcome, note: None, digest }));
     }
 }
 

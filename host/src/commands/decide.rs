@@ -9,7 +9,7 @@ use super::{exit, identity, runtime};
 use crate::capability::Then;
 use crate::digest::Digest;
 use crate::journal::Journal;
-use crate::pause::{Ask, Decision, PauseId};
+use crate::pause::{Ask, Decision, PauseId, Settle, Settled};
 use crate::report;
 use crate::report::escape;
 use crate::runner;
@@ -70,10 +70,10 @@ pub struct Respond {
 }
 
 #[derive(Args)]
-struct Common {
+pub struct Common {
     /// The pause; the start of its id is enough
     pause: String,
-    /// A note for the journal; with `deny` the model reads it too
+    /// A note for the journal; with `deny`, and with `settle --give-up`, the model reads it too
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
     /// Decide only while the pause has this digest
@@ -145,20 +145,33 @@ impl Form {
 }
 
 /// Strict, as every door reads JSON.
-fn read_json(flag: &str, text: &str) -> Result<Value, Failure> {
+pub fn read_json(flag: &str, text: &str) -> Result<Value, Failure> {
     let text = argument_text(text)?;
     crate::call::arguments::read_json(&text).map_err(|error| Failure::data(format!("`{flag}`: {error}")))
 }
 
+/// Only takes away, so a grants file that cannot be followed does not stop it.
+fn ends(decision: &Decision) -> bool {
+    matches!(decision, Decision::Deny { .. } | Decision::Settle(Settle { outcome: Settled::GiveUp | Settled::Happened(_), .. }))
+}
+
 impl Common {
-    fn decide(&self, flags: &Flags, decision: Decision) -> Result<u8, Failure> {
+    pub fn pause(&self) -> &str {
+        &self.pause
+    }
+
+    pub fn settle(&self, outcome: Settled) -> Settle {
+        Settle { outcome, note: self.note.clone(), digest: self.digest.clone() }
+    }
+
+    pub fn decide(&self, flags: &Flags, decision: Decision) -> Result<u8, Failure> {
         self.decide_as(flags, decision, Form::Value)
     }
 
     fn decide_as(&self, flags: &Flags, decision: Decision, fits: Form) -> Result<u8, Failure> {
         let setup = Setup::read(flags)?;
         let decided = runtime::small(async {
-            let host = if matches!(decision, Decision::Deny { .. }) { setup.host_to_end()? } else { setup.host_to_decide()? };
+            let host = if ends(&decision) { setup.host_to_end()? } else { setup.host_to_decide()? };
             if let Decision::Respond { .. } = decision {
                 fits.check(&*host.journal, &self.pause).await?;
             }

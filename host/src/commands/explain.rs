@@ -10,7 +10,7 @@ use super::{exit, runtime};
 use crate::call::ToolSpec;
 use crate::call::schema::Schema;
 use crate::capability::judge::{CallFacts, Explanation};
-use crate::capability::{Opening, Verdict};
+use crate::capability::{Grants, Opening, Verdict};
 use crate::plugin::{SystemSecrets, trouble};
 use crate::report;
 use crate::report::escape;
@@ -56,10 +56,13 @@ impl Explain {
             report::json(&json!({
                 "name": tool.name, "verdict": judgement.verdict, "because": judgement.because, "effects": judgement.effects,
                 "held": judgement.held, "opens": judgement.opens, "shut": judgement.shut, "requirements": judgement.requirements,
-                "lines": explained.lines, "rules": explained.rules, "needed": explained.needed, "misfit": misfit, "grants": grants.file,
+                "lines": explained.lines, "rules": explained.rules, "needed": explained.needed, "reconcile": reconcile(&grants, &tool), "misfit": misfit, "grants": grants.file,
             }));
         } else {
             show(&tool, &explained);
+            if reconcile(&grants, &tool) == "believe" {
+                list("after a crash", &[report::trust::BELIEVED.to_owned()], "");
+            }
             missing(&explained).iter().for_each(|why| report::note(&escape::line(why)));
             if let Some(misfit) = misfit {
                 report::note(&format!("these arguments do not fit the tool: {}", escape::line(&misfit)));
@@ -67,6 +70,11 @@ impl Explain {
         }
         Ok(if explained.judgement.verdict == Verdict::Deny { exit::DENIED } else { exit::COMPLETED })
     }
+}
+
+/// What the plugin's word on a call in doubt is worth.
+fn reconcile(grants: &Grants, tool: &ToolSpec) -> &'static str {
+    if grants.believes(tool) { "believe" } else { "show" }
 }
 
 /// Secrets of lines in force, or that an approval opens, which cannot be read.

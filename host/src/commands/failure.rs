@@ -159,7 +159,7 @@ impl From<HostError> for Failure {
             HostError::Model(error) => return error.into(),
             HostError::Import(error) => return error.into(),
             HostError::Refused(refused) => return refused.into(),
-            HostError::Ended { .. } | HostError::Waiting { .. } | HostError::Unfinished { .. } | HostError::UnknownOutcome { .. } => exit::CONFLICT,
+            HostError::Ended { .. } | HostError::Waiting { .. } | HostError::Unfinished { .. } => exit::CONFLICT,
             HostError::NoEvent { .. } | HostError::TurnLimit { .. } | HostError::BadCall(_) => exit::DATA,
         };
         let failure = Self::of(code, &error);
@@ -169,7 +169,6 @@ impl From<HostError> for Failure {
                 .hint("decide them first: `pausegate pending`")
                 .hint(format!("or close them unanswered: `pausegate say {chain} … --supersede`")),
             HostError::Unfinished { chain } => failure.hint(format!("`pausegate resume {chain}`")),
-            HostError::UnknownOutcome { chain } => failure.hint(format!("`pausegate inspect {chain}` shows it")),
             _ => failure,
         }
     }

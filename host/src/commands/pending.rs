@@ -82,7 +82,7 @@ fn list(rows: &[PendingRow], now: jiff::Timestamp) {
 }
 
 fn asks_for(asked: &crate::pause::Pause) -> String {
-    let asks = pause::asks(&asked.ask).trim_start_matches("asks for ").to_owned();
+    let asks = pause::asks(&asked.ask).trim_start_matches("asks ").trim_start_matches("for ").to_owned();
     match asked.requirements.quorum.get() {
         1 => asks,
         quorum => format!("{asks}, {} of {quorum}", asked.votes_most()),

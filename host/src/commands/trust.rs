@@ -86,6 +86,9 @@ impl Trust {
 
     fn show(&self, grants: &Grants, plugin: &str, catalogue: &Catalogue, pinned: &Trusted, changes: Option<&[Change]>) {
         report::trust::offers(plugin, catalogue, |tool| grants.effects_in_words(tool));
+        if catalogue.tools.iter().any(|tool| grants.believes(tool)) {
+            report::data(report::trust::BELIEVED);
+        }
         if !catalogue.wants.is_empty() {
             report::data("in its own words it would like; nothing of it is granted by this");
             catalogue.wants.iter().for_each(|want| report::trust::want(want, &wanted::lines(plugin, want)));

@@ -46,7 +46,18 @@ pub struct Target<'a> {
     pub output_schema: Option<&'a Schema>,
 }
 
-pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> AttemptOutcome {
+/// An attempt about to run.
+pub struct Prepared {
+    pub state: State,
+    pub call: types::Call,
+    pub watch: Watch,
+    pub ledger: Arc<Ledger>,
+    pub console: Arc<Console>,
+    pub vault: Arc<Vault>,
+    pub limits: Limits,
+}
+
+pub fn prepare(bench: &Bench, attempt: Attempt) -> Prepared {
     let held = narrowed(attempt.held, attempt.effects);
     let vault = Arc::new(Vault::new(&held, Arc::clone(&bench.secrets)));
     let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault), attempt.still));
@@ -55,7 +66,6 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
     let values = Values::new(&held, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
     let state = State::new(held, &attempt.limits, watch.clone(), Arc::clone(&console), Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let limits = attempt.limits;
-    let output_bytes = limits.output_bytes;
     let call = record(CallParts {
         id: attempt.call_id,
         tool: attempt.tool,
@@ -67,6 +77,12 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
         state: attempt.state,
         time_left_ms: u32::try_from(limits.time.as_millis()).unwrap_or(u32::MAX),
     });
+    Prepared { state, call, watch, ledger, console, vault, limits }
+}
+
+pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> AttemptOutcome {
+    let Prepared { state, call, watch, ledger, console, vault, limits } = prepare(bench, attempt);
+    let output_bytes = limits.output_bytes;
     let work = async {
         let _turn = target.turns.acquire().await;
         with_instance(bench, target.pre, state, &limits, async |plugin, store| plugin.pausegate_plugin_tools().call_call_tool(store, &call).await)
@@ -124,19 +140,29 @@ async fn with_instance<R>(
     limits: &Limits,
     call: impl AsyncFnOnce(&Instance, &mut Store<State>) -> wasmtime::Result<R>,
 ) -> Result<R, Failure> {
+    let called = async |store: &mut Store<State>| {
+        let plugin = pre.instantiate_async(&mut *store).await?;
+        call(&plugin, store).await
+    };
+    with_store(bench, state, limits, called).await
+}
+
+pub async fn with_store<R>(
+    bench: &Bench,
+    state: State,
+    limits: &Limits,
+    call: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<R>,
+) -> Result<R, Failure> {
     let _slot = bench.slots.acquire().await;
     let _running = bench.ticker.running();
     let mut store = Store::new(&bench.engine, state);
     limits::install(&mut store, limits);
-    let called = async {
-        let plugin = pre.instantiate_async(&mut store).await?;
-        call(&plugin, &mut store).await
-    };
-    called.await.map_err(|error| trap::failure(&error, store.data()))
+    let called = call(&mut store).await;
+    called.map_err(|error| trap::failure(&error, store.data()))
 }
 
 /// Ends `work` at a cancel or its deadline, also while it waits in a host call; a panic of ours ends this call only.
-async fn watched<R>(watch: &Watch, ledger: &Ledger, work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
+pub async fn watched<R>(watch: &Watch, ledger: &Ledger, work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
     let work = AssertUnwindSafe(metered(Arc::clone(&watch.meter), work)).catch_unwind();
     tokio::select! {
         biased;
@@ -209,6 +235,8 @@ fn ask(ask: Ask) -> types::Ask {
         Ask::Choice { options } => {
             types::Ask::Choice(options.into_iter().map(|option| types::Choice { value: option.value, label: option.label }).collect())
         }
+        // Only answers to a plugin's own questions come here, and no plugin asks what became of a call.
+        Ask::Outcome => types::Ask::Text,
         Ask::Form { schema } => types::Ask::Form(schema.to_string()),
         Ask::Other { kind, schema } => types::Ask::Other(types::Question { kind, schema: schema.to_string() }),
     }

@@ -15,6 +15,24 @@ wasmtime::component::bindgen!({
 
 pub use self::pausegate::plugin::{log, progress, types};
 
+/// The export that a plugin may have beside its tools.
+pub mod reconciling {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        inline: "
+            package pausegate:asking;
+            world reconciling {
+                export pausegate:plugin/reconcile@0.1.0;
+            }
+        ",
+        world: "pausegate:asking/reconciling",
+        exports: { default: async },
+        with: { "pausegate:plugin/types": super::pausegate::plugin::types },
+    });
+
+    pub use exports::pausegate::plugin::reconcile::Verdict;
+}
+
 /// The rest of `wasi:keyvalue`, for plugins whose own toolchain imports it.
 pub mod more {
     wasmtime::component::bindgen!({

@@ -14,9 +14,10 @@ use super::catalog::Tool;
 use super::engine::{self, Ticker};
 use super::load::{COMPILE_TIME, LIST_TOOLS, LoadProgress, LoadStage, Loaded, Loader, OnProgress, Plugin};
 use super::net::{Net, Resolve, SystemResolver};
+use super::reconcile;
 use super::state;
 use super::vault::{ReadSecret, SystemSecrets};
-use crate::call::{ToolResult, ToolSpec, kind};
+use crate::call::{Finding, ToolResult, ToolSpec, kind};
 use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Limits, Uses};
 use crate::digest::Digest;
@@ -162,6 +163,14 @@ impl Plugins for WasmPlugins {
                 }
                 None => not_loaded(&attempt),
             }
+        })
+    }
+
+    fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
+        Box::pin(async move {
+            let (plugin, tool) = self.find(&attempt.plugin, &attempt.tool)?;
+            let pre = plugin.reconcile.as_ref()?;
+            Some(reconcile::run(&self.bench, pre, &plugin.turns, tool.output_schema.as_ref(), attempt).await)
         })
     }
 }

@@ -16,7 +16,7 @@ use super::bindings::PluginKeyvaluePre;
 use super::cache::Cache;
 use super::catalog::{Told, Tool, Want};
 use super::state::State;
-use super::{contract, names};
+use super::{contract, names, reconcile};
 use crate::capability::Limits;
 use crate::digest::Digest;
 use crate::plugin::LoadFailure;
@@ -32,11 +32,16 @@ pub const CHECK_TIME: Duration = Duration::from_secs(10);
 /// Limits of `list-tools`.
 pub const LIST_TOOLS: Limits = Limits { memory_bytes: 256 << 20, time: Duration::from_secs(10), cpu: Duration::from_secs(5), output_bytes: 1 << 20 };
 
+/// The export that a plugin may have beside its tools.
+const RECONCILE: &str = "pausegate:plugin/reconcile@0.1.0";
+
 /// A plugin that can be called.
 pub struct Plugin {
     pub name: String,
     pub digest: Digest,
     pub pre: PluginKeyvaluePre<State>,
+    /// Where it can tell what became of an attempt.
+    pub reconcile: Option<reconcile::Pre>,
     pub tools: Vec<Tool>,
     pub wants: Vec<Want>,
     pub turns: Semaphore,
@@ -136,14 +141,19 @@ impl Loader {
                 (digest, component)
             }
         };
-        let pre = self.linker.instantiate_pre(&component).and_then(PluginKeyvaluePre::new);
-        let pre = pre.map_err(|error| format!("it does not fit this host: {error:#}"))?;
+        let misfit = |error: wasmtime::Error| format!("it does not fit this host: {error:#}");
+        let linked = self.linker.instantiate_pre(&component).map_err(misfit)?;
+        let reconcile = match component.get_export(None, RECONCILE) {
+            Some(_) => Some(reconcile::Pre::new(linked.clone()).map_err(misfit)?),
+            None => None,
+        };
+        let pre = PluginKeyvaluePre::new(linked).map_err(misfit)?;
         let told = self.told(name, &digest, &pre).await?;
         let (wants, checked_name, checked_digest) = (told.wants.clone(), name.to_owned(), digest.clone());
         let checking = blocking(move || Ok(told.check(&checked_name, &checked_digest)));
         let (tools, bad_tools) =
             tokio::time::timeout(CHECK_TIME, checking).await.map_err(|_| format!("checking its schemas took longer than {CHECK_TIME:?}"))??;
-        let plugin = Plugin { name: name.to_owned(), digest, pre, tools, wants, turns: Semaphore::new(self.turns_per_plugin) };
+        let plugin = Plugin { name: name.to_owned(), digest, pre, reconcile, tools, wants, turns: Semaphore::new(self.turns_per_plugin) };
         Ok((plugin, bad_tools))
     }
 

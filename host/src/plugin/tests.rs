@@ -20,6 +20,7 @@ mod imports;
 mod limits;
 mod loading;
 mod outcomes;
+mod reconcile;
 mod requests;
 mod revoked;
 mod secrets;

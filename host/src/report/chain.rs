@@ -75,7 +75,8 @@ fn call(call: &Call) {
     data(&format!("{} {} {}", bold("call"), escape::line(&call.tool), escape::line(&arguments)));
     let edited = call.edited_by.as_ref().map(|by| format!(", arguments edited by {by}")).unwrap_or_default();
     let attempts = if call.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", call.attempts) };
-    data(&format!("  {}, {attempts}, call {}{edited}", call.status, escape::line(&call.id)));
+    let settled = call.word_of.as_ref().map(|by| format!(", in the word of {}", escape::line(&by.0))).unwrap_or_default();
+    data(&format!("  {}, {attempts}, call {}{edited}{settled}", call.status, escape::line(&call.id)));
     if let Some(result) = &call.result {
         data(&format!("  {}", outcome(result)));
     }

@@ -75,7 +75,7 @@ impl Live {
                 refusals.iter().for_each(|refusal| note(&Self::refusal(refusal)));
             }
             Event::AttemptPaused { call, .. } => drop(self.ended(state, *call)),
-            Event::CallRecovered { call, why } => note(&format!("{} will run again: {}", self.ended(state, *call), escape::line(why))),
+            Event::CallRecovered { call, why, .. } => note(&format!("{} will run again: {}", self.ended(state, *call), escape::line(why))),
             Event::PauseClosed { pause, status, why, .. } => note(&format!("{pause} is {}: {}", status.as_str(), escape::line(why))),
             Event::VoteCounted { pause, by, decision, .. } => note(&format!("{pause}: a vote to {} by {by}", decision.name())),
             Event::PauseDecided { pause, by, decision, .. } => note(&format!("{pause}: {} by {by}", decision.name())),

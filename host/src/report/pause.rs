@@ -31,12 +31,16 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
         PauseKind::Tool => format!("in the words of plugin {}", escape::line(&pause.plugin)),
         PauseKind::Gate => "asked because".to_owned(),
         PauseKind::Capability => "held back by the host".to_owned(),
+        PauseKind::InDoubt => "in doubt, since".to_owned(),
     };
     text += &section(&says, &escape::block(&pause.reason), "    > ");
     if let Some(FrozenUse::Http(http)) = pause.frozen() {
         text += &section("the request, whole", &escape::block(&in_full(http)), "    > ");
     } else if let Some(context) = pause.context.as_ref().filter(|_| pause.kind == PauseKind::Tool) {
         text += &section("context, from the plugin", &pretty(context), "    > ");
+    }
+    if pause.kind == PauseKind::InDoubt {
+        text += &doubt::facts(pause);
     }
     text += &question(&pause.ask);
     text += &openings(pause);
@@ -68,11 +72,14 @@ fn in_full(http: &HttpUse) -> String {
 /// The commands that answer it, ready to copy. Nothing foreign stands in them.
 pub fn commands(pause: &Pause) -> Vec<String> {
     let id = &pause.id;
+    if pause.kind == PauseKind::InDoubt {
+        return doubt::commands(id);
+    }
     let answer = match pause.ask {
         Ask::Approval => format!("pausegate approve {id}"),
         Ask::Choice { .. } => format!("pausegate respond {id} --choice VALUE"),
         Ask::Text => format!("pausegate respond {id} --text '…'"),
-        Ask::Form { .. } | Ask::Other { .. } => format!("pausegate respond {id} --value '…'"),
+        Ask::Form { .. } | Ask::Other { .. } | Ask::Outcome => format!("pausegate respond {id} --value '…'"),
     };
     vec![answer, format!("pausegate deny {id} --note '…'")]
 }
@@ -121,6 +128,7 @@ pub fn asks(ask: &Ask) -> String {
         Ask::Text => "asks for a text".to_owned(),
         Ask::Form { .. } => "asks for a form".to_owned(),
         Ask::Other { kind, .. } => format!("asks for `{}`", escape::line(kind)),
+        Ask::Outcome => "asks what became of a call".to_owned(),
     }
 }
 
@@ -129,12 +137,13 @@ pub fn kind(kind: PauseKind) -> &'static str {
         PauseKind::Tool => "tool: the plugin asked",
         PauseKind::Gate => "gate: a rule asks, no plugin code has run for it",
         PauseKind::Capability => "capability: the plugin reached for it, and had no effect before",
+        PauseKind::InDoubt => "in_doubt: the call was started, and nobody recorded how it ended",
     }
 }
 
 fn question(ask: &Ask) -> String {
     match ask {
-        Ask::Approval | Ask::Text => String::new(),
+        Ask::Approval | Ask::Text | Ask::Outcome => String::new(),
         Ask::Choice { options } => {
             let option = |option: &crate::pause::Choice| match &option.label {
                 Some(label) => format!("{}  {}", escape::line(&option.value), escape::line(label)),
@@ -147,6 +156,9 @@ fn question(ask: &Ask) -> String {
 }
 
 fn openings(pause: &Pause) -> String {
+    if pause.kind == PauseKind::InDoubt {
+        return String::new();
+    }
     if !pause.asks_approval() {
         return "  answering opens nothing\n".to_owned();
     }
@@ -170,6 +182,7 @@ pub fn votes(pause: &Pause) -> String {
 fn voted(decision: &Decision) -> String {
     match decision {
         Decision::Respond { value, .. } => format!("respond {}", escape::line(&canonical(value))),
+        Decision::Settle(settle) => doubt::said(settle),
         other => other.name().to_owned(),
     }
 }
@@ -192,5 +205,6 @@ pub fn pretty(value: &Value) -> String {
     escape::block(&serde_json::to_string_pretty(&ordered).expect("a JSON value"))
 }
 
+mod doubt;
 #[cfg(test)]
 mod tests;

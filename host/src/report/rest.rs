@@ -61,7 +61,7 @@ pub fn blocked(id: &ChainId, why: &Blocked) -> String {
             escape::line(plugin)
         ),
         Blocked::UnknownOutcome { calls } => {
-            let mut text = String::from("  calls were started and nobody knows whether they happened; they are not run again\n");
+            let mut text = String::from("  calls were started and nobody knows whether they happened; they are not run again by themselves\n");
             for call in calls {
                 let (tool, arguments) = (escape::line(&call.tool), escape::line(&crate::digest::canonical(&call.arguments)));
                 writeln!(text, "    {tool} {arguments}, call {}, attempt {}", escape::line(&call.call_id), call.attempt).expect("strings take all");
@@ -69,7 +69,7 @@ pub fn blocked(id: &ChainId, why: &Blocked) -> String {
                     writeln!(text, "      it held: {}", escape::line(held)).expect("strings take all");
                 }
             }
-            write!(text, "  look at what happened; end the chain with\n  pausegate cancel {id}").expect("strings take all");
+            write!(text, "  look at what happened; taken up, the chain asks about each of them\n  pausegate resume {id}").expect("strings take all");
             text
         }
     }

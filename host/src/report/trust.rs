@@ -5,6 +5,9 @@ use crate::call::ToolSpec;
 use crate::plugin::difference::Change;
 use crate::plugin::{Catalogue, Want};
 
+/// Said where `reconcile = "believe"` is in force.
+pub const BELIEVED: &str = "its own word settles its calls in doubt (`reconcile = \"believe\"`)";
+
 /// The tools, one a line, with their effects in these words.
 pub fn offers(plugin: &str, catalogue: &Catalogue, effects: impl Fn(&ToolSpec) -> String) {
     super::data(&format!("plugin `{plugin}` offers"));

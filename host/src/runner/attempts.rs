@@ -113,7 +113,8 @@ fn host_failed() -> AttemptOutcome {
     AttemptOutcome { ended: Ended::Result(result), uses: Default::default(), refusals: Vec::new() }
 }
 
-fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToken) -> Attempt {
+/// What the plugin host needs for an attempt of a call of the chain.
+pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToken) -> Attempt {
     let OpenChain { host, state, .. } = chain;
     let Startable { started, held, limits } = startable;
     let call = &state.calls[&started.call];

@@ -5,10 +5,11 @@ use tokio_util::sync::CancellationToken;
 use super::carry::Prompt;
 use super::drive::drive;
 use super::open::OpenChain;
+use super::recover::recover_all;
 use super::{Host, HostError, Report, Resume, redact};
 use crate::call::CallStatus;
 use crate::chain::message::{Message, Role};
-use crate::chain::{Actor, Blocked, ChainId, ChainStatus};
+use crate::chain::{Actor, ChainId, ChainStatus};
 use crate::event::{Event, StopEnd};
 use crate::journal::JournalError;
 use crate::pause::{Decided, PauseId};
@@ -84,6 +85,8 @@ impl Host {
         }
         let text = self.redactor().text(text.to_owned());
         let mut chain = OpenChain::take(self, id).await?;
+        // Calls of a process that is no more become questions first: they are named, or superseded with the others.
+        recover_all(&mut chain, &interrupt).await?;
         chain
             .record_checked(|state| {
                 admits_message(state, superseding)?;
@@ -108,8 +111,9 @@ fn admits_message(state: &ChainState, superseding: bool) -> Result<(), HostError
     if state.status.is_terminal() || state.stop.is_some() {
         return Err(HostError::Ended { chain, status: state.status });
     }
-    if matches!(state.blocked, Some(Blocked::UnknownOutcome { .. })) || state.calls_in(CallStatus::Started).next().is_some() {
-        return Err(HostError::UnknownOutcome { chain });
+    // Interrupted before what became of them was asked.
+    if state.calls_in(CallStatus::Started).next().is_some() {
+        return Err(HostError::Unfinished { chain });
     }
     if superseding {
         return Ok(());

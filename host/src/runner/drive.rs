@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempts::Attempts;
 use super::open::OpenChain;
+use super::recover::recover_all;
 use super::redact::Replies;
 use super::{HostError, Report, Rest};
 use crate::call::result::to_base64;
@@ -22,6 +23,7 @@ use crate::pause::PauseKind;
 use crate::plugin::{AttemptOutcome, Ended};
 use crate::state::admit::{self, Asked};
 use crate::state::next::{Around, Next, next};
+use crate::state::recover::recover_certain;
 use crate::state::settle_attempt::{Ending, settle};
 use crate::state::start::{Startable, start};
 use crate::state::stop::ended;
@@ -38,7 +40,6 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     let failures = plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
     let mut driver =
         Driver { attempts: Attempts::default(), model: None, interrupt, replies: Replies::of(&chain.host), loaded: plugins.loaded(), failures };
-    chain.record(|state, _| recheck::recover(state)).await?;
     chain.record(recheck::recheck).await?;
     chain.record(admit_requested).await?;
     let rest = driver.run(&mut chain).await?;
@@ -104,6 +105,7 @@ impl Driver {
             chain.record(|_, _| vec![Event::ChainUnblocked { why: "what it waited for is settled".to_owned() }]).await?;
         }
         match next {
+            Next::Recover => recover_all(chain, &self.interrupt).await?,
             Next::StartCalls(_) => self.record_and_start(chain, |_, _| Default::default()).await?,
             Next::Wait => self.wait(chain).await?,
             Next::CallModel => return self.call_model(chain).await,
@@ -238,7 +240,7 @@ impl Driver {
             let finished: Vec<_> = ended.into_iter().filter(|(_, outcome)| !was_cancelled(outcome)).collect();
             chain.record(|state, rules| settled(state, rules, &finished)).await?;
         }
-        chain.record(|state, _| recheck::recover(state)).await?;
+        chain.record(|state, _| recover_certain(state)).await?;
         let nothing = |_: CallKey| false;
         let around = Around { loaded: &self.loaded, failures: &self.failures, running: &nothing };
         if let Next::Block(blocked) = next(&chain.state, &around) {

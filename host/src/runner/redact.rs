@@ -13,7 +13,7 @@ use crate::capability::Grants;
 use crate::chain::message::{Message, Part};
 use crate::event::Verbatim;
 use crate::model::Reply;
-use crate::pause::Decision;
+use crate::pause::{Decision, Settle, Settled};
 use crate::plugin::{Redactor, SystemSecrets};
 
 impl Host {
@@ -78,6 +78,13 @@ pub fn decision(redactor: &Redactor, decision: &Decision) -> Decision {
         Decision::Deny { note, then, digest } => Decision::Deny { note: text(note), then, digest },
         Decision::Edit { arguments, note, digest } => Decision::Edit { arguments: redactor.json(arguments), note: text(note), digest },
         Decision::Respond { value, note, digest } => Decision::Respond { value: redactor.json(value), note: text(note), digest },
+        Decision::Settle(Settle { outcome, note, digest }) => {
+            let outcome = match outcome {
+                Settled::Happened(result) => Settled::Happened(redactor.json(result)),
+                Settled::RunAgain | Settled::GiveUp => outcome,
+            };
+            Decision::Settle(Settle { outcome, note: text(note), digest })
+        }
     }
 }
 

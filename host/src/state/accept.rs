@@ -7,11 +7,12 @@ use crate::call::{CallStatus, ToolResult, ToolSpec, kind};
 use crate::chain::Actor;
 use crate::digest::Digest;
 use crate::event::Event;
-use crate::pause::PauseStatus;
+use crate::pause::{PauseKind, PauseStatus};
 
 /// Drops answers, saved state and approvals of the plugin's unfinished calls; the caller admits those calls anew.
 pub fn accept(state: &ChainState, by: &Actor, plugin: &str, digest: &Digest, tools: Vec<ToolSpec>) -> Vec<Event> {
-    let open = state.open_pauses().filter(|pause| pause.plugin == plugin);
+    // What became of a call does not hang on the bytes that come after it.
+    let open = state.open_pauses().filter(|pause| pause.plugin == plugin && pause.kind != PauseKind::InDoubt);
     let mut events: Vec<_> = open.map(|pause| closed(pause, PauseStatus::Superseded, "the plugin's bytes changed")).collect();
     events.push(Event::PluginAccepted { by: by.clone(), plugin: plugin.to_owned(), digest: digest.clone(), tools });
     events

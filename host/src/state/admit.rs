@@ -106,7 +106,7 @@ pub fn denied(call: &Call, judged: &Judged) -> Event {
 }
 
 pub fn finished(call: CallKey, status: CallStatus, result: ToolResult) -> Event {
-    Event::CallFinished { call, status, result, uses: Uses::default(), refusals: Vec::new() }
+    Event::CallFinished { call, status, result, word_of: None, uses: Uses::default(), refusals: Vec::new() }
 }
 
 /// A pause made by a rule, before any plugin code.

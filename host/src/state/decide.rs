@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::admit::{finished, gate};
+use super::settle::settle;
 use super::{Call, ChainState, Rules, stop};
 use crate::call::schema::Schema;
 use crate::call::{CallStatus, ToolResult, ToolSpec, kind};
@@ -66,6 +67,14 @@ pub fn decide(state: &ChainState, rules: &Rules<'_>, id: &PauseId, by: &Actor, d
     let call = &state.calls[&pause.call];
     let decided = |status| Event::PauseDecided { pause: id.clone(), call: pause.call, by: by.clone(), decision: decision.clone(), status };
     let (status, mut events) = match decision {
+        Decision::Settle(said) if pause.kind == PauseKind::InDoubt => (PauseStatus::Settled, settle(call, by, said)?),
+        _ if pause.kind == PauseKind::InDoubt => {
+            let message = format!("{id} asks what became of a call; settle it with `happened`, `run-again` or `give-up`");
+            return Err(Refused::DoesNotFit(message));
+        }
+        Decision::Settle(_) => {
+            return Err(Refused::DoesNotFit(format!("{id} asks for {}; only what became of a call in doubt is settled", asked(&pause.ask))));
+        }
         Decision::Approve { .. } if pause.asks_approval() => (PauseStatus::Approved, Vec::new()),
         Decision::Approve { .. } => {
             let message = format!("{id} asks for {}; answer it with `respond`, or `deny` it", asked(&pause.ask));
@@ -119,11 +128,7 @@ fn respond(pause: &Pause, call: &Call, value: &Value) -> Result<Vec<Event>, Refu
     }
     let fits = match &pause.ask {
         Ask::Approval => {
-            let result = match value {
-                Value::String(text) => ToolResult::text(text.clone()),
-                other => ToolResult::structured(other.clone()),
-            };
-            return Ok(vec![finished(pause.call, CallStatus::Answered, result)]);
+            return Ok(vec![finished(pause.call, CallStatus::Answered, ToolResult::given(value))]);
         }
         Ask::Text => value.is_string().then_some(()).ok_or_else(|| "the answer must be a JSON string".to_owned()),
         Ask::Choice { options } => {
@@ -131,6 +136,7 @@ fn respond(pause: &Pause, call: &Call, value: &Value) -> Result<Vec<Event>, Refu
             let values = || options.iter().map(|option| format!("`{}`", option.value)).collect::<Vec<_>>().join(", ");
             chosen.then_some(()).ok_or_else(|| format!("the answer must be one of {}", values()))
         }
+        Ask::Outcome => Err("it is settled, not answered".to_owned()),
         Ask::Form { schema } | Ask::Other { schema, .. } => {
             Schema::compile(schema).map_err(|error| error.to_string()).and_then(|schema| schema.check(value))
         }
@@ -150,6 +156,9 @@ fn edit(state: &ChainState, rules: &Rules<'_>, pause: &Pause, by: &Actor, argume
     }
     if call.uses.effectful() {
         return refused("an attempt of this call already had an effect; its arguments cannot be edited".to_owned());
+    }
+    if call.lost {
+        return refused("an attempt of this call may have had an effect, unrecorded; its arguments cannot be edited".to_owned());
     }
     // A value built in code has not been through the strict reading; the text form is.
     let arguments = match crate::call::arguments::read(&arguments.to_string()) {
@@ -198,5 +207,6 @@ fn asked(ask: &Ask) -> &'static str {
         Ask::Text => "a text",
         Ask::Form { .. } => "a form",
         Ask::Other { .. } => "an answer",
+        Ask::Outcome => "what became of a call",
     }
 }

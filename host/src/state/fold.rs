@@ -7,7 +7,7 @@ use crate::call::CallStatus;
 use crate::capability::{Opening, Uses};
 use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, ChainStatus, Settings};
-use crate::event::{Event, Requested, Stamped};
+use crate::event::{Event, Requested, Stamped, Started};
 use crate::pause::{Ask, Decision, Pause, PauseKind, PauseStatus};
 
 impl ChainState {
@@ -132,16 +132,20 @@ impl ChainState {
                         call.attempts = started.attempt;
                         call.started = Some(started.clone());
                         call.started_at = call.started_at.or(Some(at));
+                        call.attempted_at = Some(at);
                     });
                 }
             }
             Event::AttemptPaused { call, uses, refusals } => self.with_call(*call, |call| call.end_attempt(*uses, refusals)),
-            Event::CallRecovered { call, .. } => self.with_call(*call, |call| {
-                call.started = None;
+            Event::CallRecovered { call, uses, .. } => self.with_call(*call, |call| {
+                let unknown = uses.is_none() && call.started.as_ref().is_some_and(Started::may_have_effect);
+                call.lost |= unknown;
+                call.end_attempt(uses.unwrap_or_default(), &[]);
                 call.status = CallStatus::Ready;
             }),
-            Event::CallFinished { call, status, result, uses, refusals } => self.with_call(*call, |call| {
+            Event::CallFinished { call, status, result, word_of, uses, refusals } => self.with_call(*call, |call| {
                 call.end_attempt(*uses, refusals);
+                call.word_of.clone_from(word_of);
                 call.status = *status;
                 call.result = Some(result.clone());
                 call.finished_at = Some(at);
@@ -170,8 +174,9 @@ impl ChainState {
 
     /// Paused means at least one open pause and nothing that could run: by construction, never by a stored mark.
     fn derived_status(&self) -> ChainStatus {
-        let waits = self.current_calls().any(|call| call.status == CallStatus::Paused);
-        let moves = self.current_calls().any(|call| !call.status.is_final() && call.status != CallStatus::Paused);
+        let asks = |call: &Call| matches!(call.status, CallStatus::Paused | CallStatus::InDoubt);
+        let waits = self.current_calls().any(asks);
+        let moves = self.current_calls().any(|call| !call.status.is_final() && !asks(call));
         match () {
             () if self.blocked.is_some() => ChainStatus::Blocked,
             () if waits && !moves && self.stop.is_none() => ChainStatus::Paused,
@@ -191,6 +196,10 @@ impl ChainState {
         }
         self.pauses.push(pause.clone());
         self.with_call(pause.call, |call| {
+            if pause.kind == PauseKind::InDoubt {
+                call.status = CallStatus::InDoubt;
+                return;
+            }
             call.status = CallStatus::Paused;
             if pause.kind == PauseKind::Tool {
                 call.saved.clone_from(&pause.state);
@@ -252,11 +261,14 @@ impl Call {
             saved: None,
             pauses: 0,
             uses: Uses::default(),
+            lost: false,
             started: None,
+            attempted_at: None,
             requested_at: at,
             started_at: None,
             finished_at: None,
             result: None,
+            word_of: None,
             refusals: Vec::new(),
         }
     }
@@ -295,13 +307,14 @@ impl Call {
                 answer(value.clone(), note);
                 self.status = CallStatus::Ready;
             }
-            // A denial, an edit and a result in the tool's place are said by the event that follows.
-            Decision::Respond { .. } | Decision::Deny { .. } | Decision::Edit { .. } => {}
+            // A denial, an edit, a result in the tool's place and what became of a call are said by the event that follows.
+            Decision::Respond { .. } | Decision::Deny { .. } | Decision::Edit { .. } | Decision::Settle(_) => {}
         }
     }
 
     fn end_attempt(&mut self, uses: Uses, refusals: &[crate::capability::Refusal]) {
         self.started = None;
+        self.attempted_at = None;
         self.uses.add(uses);
         if uses.effectful() {
             self.opened.clear();

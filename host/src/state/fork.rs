@@ -6,9 +6,9 @@
 
 use super::admit::finished;
 use super::{Call, ChainState};
-use crate::call::{CallKey, CallStatus, Effects, ToolResult, kind};
+use crate::call::{CallKey, CallStatus, ToolResult, kind};
 use crate::chain::{Actor, Fork};
-use crate::event::{Event, Requested, Stamped};
+use crate::event::{Event, Requested, Stamped, Started};
 
 /// The first events of a fork, and the calls among them that nobody knows the outcome of.
 pub struct Forked {
@@ -73,8 +73,7 @@ fn copied(state: &ChainState, before: &ChainState, event: &Event, fresh: &dyn Fn
 /// Whether running it for the fork could do a second time what was done once. An idempotent call is none the safer:
 /// its key is the fork's own.
 fn may_have_acted(call: &Call) -> bool {
-    let started = call.started.as_ref().is_some_and(|started| !started.held.is_empty() && started.effects != Effects::ReadOnly);
-    started || call.uses.effectful()
+    call.started.as_ref().is_some_and(Started::may_have_effect) || call.lost || call.uses.effectful()
 }
 
 fn unknown_outcome(state: &ChainState, call: CallKey) -> Event {

@@ -58,6 +58,10 @@ impl Call {
             }
             _ => result.for_model(),
         };
+        let output = match self.whose_word() {
+            Some(word) => format!("{word}\n{output}"),
+            None => output,
+        };
         Some(Part::tool_result(&self.tool, output, &self.id, result.exception()))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ChainState;
 use crate::call::{CallKey, CallStatus};
-use crate::chain::{Blocked, UnknownCall};
+use crate::chain::Blocked;
 use crate::digest::Digest;
 use crate::event::StopEnd;
 
@@ -13,6 +13,8 @@ use crate::event::StopEnd;
 pub enum Next {
     /// Judge these again and start those that still may.
     StartCalls(Vec<CallKey>),
+    /// Calls were started by a process that is no more: settle what became of them.
+    Recover,
     /// Calls run; wait for one.
     Wait,
     CallModel,
@@ -40,7 +42,11 @@ pub fn next(state: &ChainState, around: &Around<'_>) -> Next {
     if state.status.is_terminal() {
         return Next::Nothing;
     }
-    let running = state.calls_in(CallStatus::Started).any(|call| (around.running)(call.key));
+    let (running, orphaned): (Vec<_>, Vec<_>) = state.calls_in(CallStatus::Started).partition(|call| (around.running)(call.key));
+    if !orphaned.is_empty() {
+        return Next::Recover;
+    }
+    let running = !running.is_empty();
     if let Some(stop) = &state.stop {
         return if running { Next::Wait } else { Next::End(stop.end) };
     }
@@ -57,10 +63,6 @@ pub fn next(state: &ChainState, around: &Around<'_>) -> Next {
     }
     if running {
         return Next::Wait;
-    }
-    let unknown: Vec<_> = state.calls_in(CallStatus::Started).map(unknown_call).collect();
-    if !unknown.is_empty() {
-        return Next::Block(Blocked::UnknownOutcome { calls: unknown });
     }
     if let Some(blocked) = blocked {
         return Next::Block(blocked);
@@ -88,15 +90,5 @@ fn hindrance(state: &ChainState, around: &Around<'_>, tool: &str) -> Option<Bloc
             Some(Blocked::PluginChanged { plugin: tool.plugin.clone(), pinned: tool.plugin_digest.clone(), found: found.clone() })
         }
         Some(_) => None,
-    }
-}
-
-fn unknown_call(call: &super::Call) -> UnknownCall {
-    UnknownCall {
-        call_id: call.id.clone(),
-        tool: call.tool.clone(),
-        arguments: call.arguments.clone().unwrap_or_default(),
-        attempt: call.attempts,
-        held: call.started.as_ref().map(|started| started.held.clone()).unwrap_or_default(),
     }
 }

@@ -1,43 +1,15 @@
-//! Whenever a chain is taken up: calls that a dead process left behind, and open pauses under today's rules.
+//! Whenever a chain is taken up: open pauses under today's rules.
 
 use super::admit::{self, Asked, denied};
-use super::{Call, ChainState, Rules};
-use crate::call::{CallStatus, Effects, ToolResult, kind};
+use super::{ChainState, Rules};
 use crate::capability::Verdict;
 use crate::event::{Event, Readied};
 use crate::pause::{Pause, PauseKind, PauseStatus};
 
-/// Started calls that this process does not run: ready again where no effect was possible, untouched elsewhere.
-pub fn recover(state: &ChainState) -> Vec<Event> {
-    let started = state.calls_in(CallStatus::Started);
-    started.filter_map(|call| recovered(state, call)).collect()
-}
-
-fn recovered(state: &ChainState, call: &Call) -> Option<Event> {
-    let harmless = call.started.as_ref().is_none_or(|started| started.held.is_empty() || started.effects == Effects::ReadOnly);
-    match (harmless, &state.stop) {
-        (true, None) => {
-            let why = "its process ended before the result; it held no effectful grant".to_owned();
-            Some(Event::CallRecovered { call: call.key, why })
-        }
-        (true, Some(_)) => {
-            let result = ToolResult::failure(kind::CANCELLED, "the chain was stopped while this call ran");
-            Some(admit::finished(call.key, CallStatus::Cancelled, result))
-        }
-        (false, Some(_)) => Some(unknown_outcome(call)),
-        (false, None) => None,
-    }
-}
-
-/// The honest result of a call that was started and never heard of again.
-pub fn unknown_outcome(call: &Call) -> Event {
-    let message = "the call was started and its process ended before the result; whether it had its effect is not known";
-    admit::finished(call.key, CallStatus::Failed, ToolResult::failure(kind::UNKNOWN_OUTCOME, message))
-}
-
 /// Open pauses whose call digest no longer holds.
 pub fn recheck(state: &ChainState, rules: &Rules<'_>) -> Vec<Event> {
-    state.open_pauses().flat_map(|pause| recheck_one(state, rules, pause)).collect()
+    // What became of a call that ran is asked whatever the rules say now.
+    state.open_pauses().filter(|pause| pause.kind != PauseKind::InDoubt).flat_map(|pause| recheck_one(state, rules, pause)).collect()
 }
 
 fn recheck_one(state: &ChainState, rules: &Rules<'_>, pause: &Pause) -> Vec<Event> {

@@ -22,7 +22,7 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
         None => refusals,
     };
 
-    let finished = |status, result| Event::CallFinished { call: key, status, result, uses, refusals: refusals.clone() };
+    let finished = |status, result| Event::CallFinished { call: key, status, result, word_of: None, uses, refusals: refusals.clone() };
     let asked = match ending {
         Ending::Result(result) => {
             let status = match result.as_failure() {

@@ -1,6 +1,7 @@
 //! Stopping a chain: by a denial that says so, or by `cancel`. Nothing new starts, nothing started is lost.
 
 use super::admit::finished;
+use super::recover::unknown_outcome;
 use super::{Call, ChainState};
 use crate::call::{CallStatus, ToolResult, kind};
 use crate::chain::Actor;
@@ -17,7 +18,7 @@ pub fn stop(state: &ChainState, by: &Actor, end: StopEnd, note: Option<String>, 
     }
     let open = state.current_calls().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
     for call in open.filter(|call| Some(call.key) != decided_call) {
-        events.push(not_run(call, "the chain was stopped"));
+        events.push(closed_unrun(call, "the chain was stopped"));
     }
     if state.calls_in(CallStatus::Started).next().is_none() {
         events.push(ended(end));
@@ -29,7 +30,7 @@ pub fn stop(state: &ChainState, by: &Actor, end: StopEnd, note: Option<String>, 
 pub fn supersede(state: &ChainState) -> Vec<Event> {
     let pauses = state.open_pauses().map(|pause| closed(pause, PauseStatus::Superseded, "a new message took its place"));
     let open = state.current_calls().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
-    pauses.chain(open.map(|call| not_run(call, "superseded"))).collect()
+    pauses.chain(open.map(|call| closed_unrun(call, "superseded"))).collect()
 }
 
 pub fn ended(end: StopEnd) -> Event {
@@ -43,6 +44,10 @@ pub fn closed(pause: &crate::pause::Pause, status: PauseStatus, why: &str) -> Ev
     Event::PauseClosed { pause: pause.id.clone(), call: pause.call, status, why: why.to_owned() }
 }
 
-fn not_run(call: &Call, why: &str) -> Event {
+/// The result of a call that is made no more; one in doubt may have been made before.
+fn closed_unrun(call: &Call, why: &str) -> Event {
+    if call.status == CallStatus::InDoubt {
+        return unknown_outcome(call, None);
+    }
     finished(call.key, CallStatus::Cancelled, ToolResult::failure(kind::CANCELLED, format!("not run: {why}")))
 }

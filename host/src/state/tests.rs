@@ -5,17 +5,21 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::next::{Around, next};
-use super::{ChainState, Rules, Schemas, accept, admit, decide, recheck, start, stop};
-use crate::call::CallKey;
+use super::{ChainState, Rules, Schemas, accept, admit, decide, recheck, recover, start, stop};
+use crate::call::{CallKey, Finding, ToolResult};
 use crate::capability::{Grants, Verdict};
 use crate::chain::{Actor, ChainId};
 use crate::event::{Stamped, StopEnd};
-use crate::pause::Decision;
+use crate::pause::{Decision, Settle, Settled};
 
 const GOLDEN: &str = include_str!("../../../tests/golden/journal-v1.jsonl");
 
 fn golden() -> Vec<Stamped> {
     GOLDEN.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn settled(outcome: Settled) -> Decision {
+    Decision::Settle(Settle { outcome, note: None, digest: None })
 }
 
 /// Asks every rule that a command reaches.
@@ -29,7 +33,11 @@ fn ask_all(state: &ChainState, grants: &Grants) {
     let calls: Vec<CallKey> = state.calls.keys().copied().chain([CallKey { turn: 99, ordinal: 99 }]).collect();
     admit::admit(state, &rules, &calls);
     start::start(state, &rules, &calls, &mut Default::default());
-    recheck::recover(state);
+    for finding in [Finding::Happened(ToolResult::text("done")), Finding::NotHappened, Finding::Unknown] {
+        recover::recover(state, &rules, &calls.iter().map(|call| (*call, finding.clone())).collect());
+    }
+    recover::recover_certain(state);
+    recover::lookups(state, &rules);
     recheck::recheck(state, &rules);
     stop::stop(state, &by, StopEnd::Cancelled, None, None);
     stop::supersede(state);
@@ -41,6 +49,9 @@ fn ask_all(state: &ChainState, grants: &Grants) {
             Decision::Deny { note: None, then: None, digest: None },
             Decision::Edit { arguments: serde_json::json!({}), note: None, digest: None },
             Decision::Respond { value: "x".into(), note: None, digest: None },
+            settled(Settled::Happened("x".into())),
+            settled(Settled::RunAgain),
+            settled(Settled::GiveUp),
         ] {
             decide::decide(state, &rules, &pause.id, &by, &decision).ok();
         }

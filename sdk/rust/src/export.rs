@@ -20,6 +20,9 @@
 /// # }
 /// ```
 ///
+/// `reconcile: found` adds a function `fn(&Call) -> Result<Verdict>` that the host calls after a crash, to learn whether
+/// a `once` call took effect.
+///
 /// `export! { plugin: Mine }` exports a type that implements [`Plugin`](crate::Plugin) in another way: one that
 /// makes its tools at run time, or answers some calls by itself and leaves the rest to a [`plugin!`](crate::plugin).
 #[macro_export]
@@ -31,12 +34,32 @@ macro_rules! export {
         #[cfg(not(target_family = "wasm"))]
         const _: fn($crate::Call) -> $crate::Outcome = <$plugin as $crate::Plugin>::attempt;
     };
+    (plugin: $plugin:ident, reconcile: $reconcile:path $(,)?) => {
+        $crate::export! { plugin: $plugin }
+
+        impl $crate::Reconcile for $plugin {
+            fn reconcile(call: &$crate::Call) -> $crate::Result<$crate::Verdict> {
+                $reconcile(call)
+            }
+        }
+        #[cfg(target_family = "wasm")]
+        $crate::reconcile_bindings::export!($plugin with_types_in $crate::reconcile_bindings);
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn(&$crate::Call) -> $crate::Result<$crate::Verdict> = <$plugin as $crate::Reconcile>::reconcile;
+    };
     (tools: $tools:tt $(, wants: $wants:tt)? $(,)?) => {
         $crate::plugin! {
             /// What this crate exports to the host.
             struct Exported { tools: $tools $(, wants: $wants)? }
         }
         $crate::export! { plugin: Exported }
+    };
+    (tools: $tools:tt $(, wants: $wants:tt)?, reconcile: $reconcile:path $(,)?) => {
+        $crate::plugin! {
+            /// What this crate exports to the host.
+            struct Exported { tools: $tools $(, wants: $wants)? }
+        }
+        $crate::export! { plugin: Exported, reconcile: $reconcile }
     };
 }
 

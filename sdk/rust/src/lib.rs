@@ -4,6 +4,10 @@
 #[allow(clippy::all, clippy::pedantic, missing_docs, reason = "made by wit-bindgen, whose lints differ by version")]
 pub mod bindings;
 
+#[doc(hidden)]
+#[allow(clippy::all, clippy::pedantic, missing_docs, reason = "made by wit-bindgen, whose lints differ by version")]
+pub mod reconcile_bindings;
+
 mod call;
 mod content;
 mod export;
@@ -11,6 +15,7 @@ mod failure;
 pub mod http;
 pub mod log;
 mod question;
+mod reconcile;
 mod schema;
 mod stop;
 mod testing;
@@ -23,6 +28,7 @@ pub use failure::{Effect, Failure, Kind};
 pub use log::progress;
 pub use pausegate_sdk_macros::tool;
 pub use question::{Ask, Choice, Question};
+pub use reconcile::{Reconcile, Verdict};
 pub use stop::{Result, Stop};
 pub use testing::TestCall;
 pub use tool::{Catalog, Effects, Outcome, Pause, Plugin, Tool, ToolSpec, Want, attempt};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::enclosure::{Enclosure, resolve};
 use super::{LATER, keyvalue, read_limits, tool};
 use crate::capability::pattern::UrlTemplate;
-use crate::capability::{Access, Binding, FsGrant, HttpGrant, Limits, OnMissing, Pin, PluginGrants, When, guest_path};
+use crate::capability::{Access, Binding, FsGrant, HttpGrant, Limits, OnMissing, Pin, PluginGrants, Reconcile, When, guest_path};
 use crate::config::ConfigError;
 use crate::config::document::{Item, Section};
 
@@ -16,7 +16,7 @@ pub(super) fn read(
     file: &Path,
     enclosure: &Enclosure,
 ) -> Result<PluginGrants, ConfigError> {
-    section.only(&["digest", "fs", "http", "kv", "env", "config", "tools", "limits", "on_missing"], LATER)?;
+    section.only(&["digest", "fs", "http", "kv", "env", "config", "tools", "reconcile", "limits", "on_missing"], LATER)?;
     let on_missing = read_on_missing(section, on_missing)?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let fs = match section.get("fs") {
@@ -43,11 +43,15 @@ pub(super) fn read(
         Some(tools) => tools.section()?.items().into_iter().map(tool::read).collect::<Result<_, _>>()?,
         None => Default::default(),
     };
+    let reconcile = match section.get("reconcile") {
+        Some(item) => read_reconcile(&item)?,
+        None => Reconcile::default(),
+    };
     let limits = match section.get("limits") {
         Some(own) => read_limits(&own.section()?, limits)?,
         None => limits.clone(),
     };
-    Ok(PluginGrants { digest: read_pin(section, name)?, fs, http, kv, env, config, tools, limits, line: section.line() })
+    Ok(PluginGrants { digest: read_pin(section, name)?, fs, http, kv, env, config, tools, reconcile, limits, line: section.line() })
 }
 
 fn read_pin(section: &Section<'_>, name: &str) -> Result<Pin, ConfigError> {
@@ -57,6 +61,10 @@ fn read_pin(section: &Section<'_>, name: &str) -> Result<Pin, ConfigError> {
         "any" => Ok(Pin::Any),
         text => Ok(Pin::Exact(text.parse().map_err(|error| item.error(format!("`{}`: {error}", item.name())).with_hint(hint))?)),
     }
+}
+
+fn read_reconcile(item: &Item<'_>) -> Result<Reconcile, ConfigError> {
+    Ok(if item.word(&["show", "believe"])? == "believe" { Reconcile::Believe } else { Reconcile::Show })
 }
 
 fn read_variable((name, item): (&str, Item<'_>)) -> Result<(String, String), ConfigError> {

@@ -5,10 +5,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::twins::{World, alice, calls, done, outcome, pauses, say, turn};
 use crate::call::{CallStatus, ToolResult};
-use crate::capability::{Access, ForTools, FsGrant, Grants, Pin, PluginGrants, When};
+use crate::capability::Grants;
 use crate::chain::message::{Message, Role};
 use crate::chain::{Blocked, ChainStatus};
-use crate::event::Event;
 use crate::plugin::Ended;
 use crate::runner::{HostError, Prompt, Rest, Resume, Said};
 
@@ -56,50 +55,11 @@ async fn h29_a_second_resume_is_told_that_the_chain_is_held() {
     assert_eq!(calls(&state), ["wait ready"], "it held no effectful grant, so it may run again");
 }
 
-/// Grants under which every call of `t` holds an effectful line.
-fn effectful() -> Grants {
-    let line = FsGrant {
-        path: "/tmp/x".into(),
-        mount: "/x".into(),
-        access: Access::Write,
-        when: When::Always,
-        on_missing: Default::default(),
-        tools: ForTools::default(),
-        line: 2,
-    };
-    let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };
-    Grants { plugins: [("t".to_owned(), section)].into(), ..Grants::default() }
-}
-
-#[tokio::test]
-async fn a_started_call_with_an_effectful_grant_is_never_run_again_by_itself() {
-    let world = World::new(json!([turn(&["ok", "ok"]), say("done")])).restarted(effectful());
-    let id = world.start().await;
-    world.resume(&id).await;
-    // As if the process had died right after the starts were written.
-    let events = world.journal.stamped(&id);
-    let started = events.iter().find(|event| matches!(event.event, Event::CallsStarted { .. })).unwrap();
-    world.journal.cut_after(&id, started.seq);
-    let report = world.resume(&id).await;
-    let Rest::Blocked(Blocked::UnknownOutcome { calls: unknown }) = &report.rest else { panic!("{:?}", report.rest) };
-    assert_eq!(unknown.len(), 2);
-    assert_eq!(unknown[0].held, ["fs write everything below /x"]);
-    assert_eq!(world.ran().len(), 2, "once each, before the crash");
-
-    let refused = world.host.say(&id, &alice(), "hello?", true, CancellationToken::new()).await;
-    assert!(matches!(refused, Err(HostError::UnknownOutcome { .. })));
-    let state = world.host.cancel(&id, &alice(), None).await.unwrap();
-    assert_eq!(state.status, ChainStatus::Cancelled);
-    assert!(state.calls.values().all(|call| call.result.as_ref().unwrap().as_failure().unwrap().kind == "unknown-outcome"));
-}
-
 #[tokio::test]
 async fn h34_a_started_call_without_effectful_grants_runs_again() {
     let world = World::new(json!([turn(&["ok"]), say("done")]));
     let report = world.run().await;
-    let events = world.journal.stamped(&report.state.id);
-    let started = events.iter().find(|event| matches!(event.event, Event::CallsStarted { .. })).unwrap();
-    world.journal.cut_after(&report.state.id, started.seq);
+    world.crash_after_start(&report.state.id);
     let report = world.resume(&report.state.id).await;
     assert!(matches!(report.rest, Rest::Completed));
     assert_eq!(world.ran(), ["ok#1", "ok#2"]);

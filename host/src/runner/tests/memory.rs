@@ -22,6 +22,15 @@ pub struct Memory(Arc<Mutex<Inner>>, Twin);
 struct Inner {
     chains: BTreeMap<ChainId, (u64, Vec<Stamped>)>,
     held: HashSet<ChainId>,
+    /// Appends until the process dies, at that side of the last of them.
+    dies: Option<(Side, u64)>,
+}
+
+/// Where at an append a process dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Before,
+    After,
 }
 
 impl Memory {
@@ -44,6 +53,16 @@ impl Memory {
         inner.chains.get_mut(id).unwrap().1.truncate(seq as usize);
     }
 
+    /// The process that works from now on dies there, and does nothing afterwards.
+    pub fn die_at(&self, point: Option<(Side, u64)>) {
+        self.0.lock().unwrap().dies = point;
+    }
+
+    /// As another version of this program may have written it.
+    pub fn push(&self, id: &ChainId, event: Stamped) {
+        self.0.lock().unwrap().chains.get_mut(id).unwrap().1.push(event);
+    }
+
     fn now<T: Send + 'static>(value: T) -> BoxFuture<'static, T> {
         ready(value).boxed()
     }
@@ -52,6 +71,18 @@ impl Memory {
 impl Journal for Memory {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
         let mut inner = self.0.lock().unwrap();
+        let died = || Err(JournalError::Away { path: "memory".into(), message: "the process died".into() });
+        if let Some((_, left)) = &mut inner.dies {
+            *left = left.saturating_sub(1);
+        }
+        let dies = inner.dies.filter(|(_, left)| *left == 0).map(|(side, _)| side);
+        if dies == Some(Side::Before) {
+            return Self::now(died());
+        }
+        if dies == Some(Side::After) {
+            // Once: what comes after the death is not written.
+            inner.dies = Some((Side::Before, 0));
+        }
         let (epoch, events) = inner.chains.entry(append.chain.clone()).or_default();
         let head = events.len() as Seq;
         let result = if append.epoch.is_some_and(|given| given != *epoch) {
@@ -63,7 +94,7 @@ impl Journal for Memory {
             assert_eq!(*append.state, ChainState::fold(append.chain.clone(), &*events), "the state is the fold of the events");
             Ok(events.len() as Seq)
         };
-        Self::now(result)
+        Self::now(if dies.is_some() { died() } else { result })
     }
 
     fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>> {

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::memory::Memory;
-use crate::call::{Effects, ToolResult, ToolSpec};
-use crate::capability::{Grants, Rule, Then, Uses, Verdict};
+use crate::call::{Effects, Finding, ToolResult, ToolSpec};
+use crate::capability::{Access, ForTools, FsGrant, Grants, Pin, PluginGrants, Rule, Then, Uses, Verdict, When};
 use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, Settings};
 use crate::clock::Clock;
 use crate::digest::Digest;
+use crate::event::Event;
 use crate::model::Model;
 use crate::model::twin::Twin;
 use crate::pause::{Ask, Decision, Pause, PauseId};
@@ -24,11 +25,16 @@ use crate::state::ChainState;
 
 type Behaviour = dyn Fn(&Attempt) -> BoxFuture<'static, AttemptOutcome> + Send + Sync;
 
+type Find = dyn Fn(&Attempt) -> Finding + Send + Sync;
+
 /// Tools `ok`, `ask` (approval), `boom`, `pick` (two questions), `forever`, `wait` of plugin `t`.
 pub struct TwinPlugins {
     pub tools: Mutex<Vec<ToolSpec>>,
     behaviour: Box<Behaviour>,
     pub ran: Mutex<Vec<Attempt>>,
+    /// What the plugin says became of an attempt, where it has a way to tell.
+    finding: Mutex<Option<Box<Find>>>,
+    pub looked: Mutex<Vec<Attempt>>,
 }
 
 impl Plugins for TwinPlugins {
@@ -47,6 +53,20 @@ impl Plugins for TwinPlugins {
     fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
         self.ran.lock().unwrap().push(attempt.clone());
         (self.behaviour)(&attempt)
+    }
+
+    fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
+        let finding = self.finding.lock().unwrap().as_ref().map(|find| find(&attempt));
+        if finding.is_some() {
+            self.looked.lock().unwrap().push(attempt);
+        }
+        async move { finding }.boxed()
+    }
+}
+
+impl TwinPlugins {
+    pub fn find(&self, find: impl Fn(&Attempt) -> Finding + Send + Sync + 'static) {
+        *self.finding.lock().unwrap() = Some(Box::new(find));
     }
 }
 
@@ -130,6 +150,8 @@ impl World {
             tools: Mutex::new(tools.iter().map(|(name, effects)| tool(name, *effects)).collect()),
             behaviour: Box::new(behaviour),
             ran: Mutex::default(),
+            finding: Mutex::default(),
+            looked: Mutex::default(),
         });
         let turns = serde_json::from_value(turns).expect("turns of a script");
         let model = Arc::new(Twin::new(turns));
@@ -175,6 +197,13 @@ impl World {
         self.host.resume(id, &alice(), fixes, CancellationToken::new()).await
     }
 
+    /// As if the process had died right after the first start of a call was written: all that came later is lost.
+    pub fn crash_after_start(&self, id: &ChainId) {
+        let events = self.journal.stamped(id);
+        let started = events.iter().find(|event| matches!(event.event, Event::CallsStarted { .. })).unwrap();
+        self.journal.cut_after(id, started.seq);
+    }
+
     pub async fn decide(&self, pause: &PauseId, decision: Value) -> Result<ChainState, HostError> {
         self.decide_as("os:alice@host", pause, decision).await
     }
@@ -216,6 +245,21 @@ pub fn rule(tool: &str, effect: Verdict) -> Rule {
         on_deny: Then::Continue,
         line: 1,
     }
+}
+
+/// Grants under which every call of `t` holds an effectful line.
+pub fn effectful() -> Grants {
+    let line = FsGrant {
+        path: "/tmp/x".into(),
+        mount: "/x".into(),
+        access: Access::Write,
+        when: When::Always,
+        on_missing: Default::default(),
+        tools: ForTools::default(),
+        line: 2,
+    };
+    let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };
+    Grants { plugins: [("t".to_owned(), section)].into(), ..Grants::default() }
 }
 
 pub fn pauses(state: &ChainState) -> Vec<Pause> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::call::{CallKey, CallStatus};
 use crate::event::{Event, Origin, Stamped, Started, StopEnd};
-use crate::pause::{Decision, Pause, PauseId};
+use crate::pause::{Decision, Pause, PauseId, PauseKind};
 use crate::state::decide::{Outcome, Refused, decide};
 use crate::state::next::{Around, Next, next};
 use crate::state::{Answered, Call, ChainState, Rules, admit};
@@ -46,9 +46,13 @@ impl Checker {
                 self.dropped.insert(call.key, call.answers.clone());
                 has_result(call)
             }
-            Event::AttemptPaused { call, .. } | Event::CallRecovered { call, .. } => {
+            Event::AttemptPaused { call, .. } => {
                 let call = &state.calls[call];
                 (call.status != CallStatus::Started).then(|| format!("call {} had not started", call.key))
+            }
+            Event::CallRecovered { call, .. } => {
+                let call = &state.calls[call];
+                (!began(call)).then(|| format!("call {} had not started", call.key))
             }
             Event::CallFinished { call, status, .. } => finished_fault(state, &state.calls[call], *status),
             Event::MessageAdded { .. } => open_call(state).map(|call| format!("a message came while call {call} had no result")),
@@ -70,6 +74,9 @@ impl Checker {
         if let Some(other) = state.open_pauses().find(|open| open.call == pause.call) {
             return Some(format!("{} of the same call is still open", other.id));
         }
+        if pause.kind == PauseKind::InDoubt && call.status != CallStatus::Started {
+            return Some(format!("{} asks what became of call {}, which was {}", pause.id, call.key, call.status));
+        }
         if Some(&pause.arguments) != call.arguments.as_ref() {
             return Some(format!("{} shows other arguments than its call has", pause.id));
         }
@@ -85,6 +92,11 @@ fn is_new(event: &Event) -> bool {
 
 fn open_call(state: &ChainState) -> Option<CallKey> {
     state.current_calls().find(|call| !call.status.is_final()).map(|call| call.key)
+}
+
+/// An attempt of it is under way, or in doubt.
+fn began(call: &Call) -> bool {
+    matches!(call.status, CallStatus::Started | CallStatus::InDoubt)
 }
 
 fn has_result(call: &Call) -> Option<String> {
@@ -160,7 +172,7 @@ fn finished_fault(state: &ChainState, call: &Call, status: CallStatus) -> Option
     let copied = state.forked.is_some() || state.turns.last().is_some_and(|turn| turn.origin == Origin::Imported);
     match (status, call.status) {
         _ if !status.is_final() => Some(format!("{status} is no end of call {}", call.key)),
-        (CallStatus::Succeeded, found) if found != CallStatus::Started && !copied => Some(format!("call {} succeeded and had not started", call.key)),
+        (CallStatus::Succeeded, _) if !began(call) && !copied => Some(format!("call {} succeeded and had not started", call.key)),
         (CallStatus::Denied | CallStatus::Answered, CallStatus::Started) => Some(format!("call {} had started when it was {status}", call.key)),
         _ => None,
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::call::Effects;
+use crate::capability::Reconcile;
 
 #[test]
 fn single_tools_are_narrowed_disabled_and_overridden() {
@@ -56,4 +57,15 @@ fn w54_a_slip_about_tools_or_settings_is_refused_with_its_line() {
     tools of a line as text: 7: `plugins.files.http.tools` must be an array, not a string
     odd tool of a line: 8: `plugins.files.fs.tools`: "files.read" is no tool's name | name each tool as its plugin does, without the plugin's name: `delete` for `files__delete`
     "#);
+}
+
+#[test]
+fn a_plugins_word_is_believed_only_where_its_section_says_so() {
+    let reconcile = |line: &str| read_text(&around(line, "")).map(|grants| grants.plugins["files"].reconcile);
+    assert_eq!(reconcile("").unwrap(), Reconcile::Show);
+    assert_eq!(reconcile("reconcile = \"show\"").unwrap(), Reconcile::Show);
+    assert_eq!(reconcile("reconcile = \"believe\"").unwrap(), Reconcile::Believe);
+    for refused in ["\"trust\"", "true", "\"Believe\""] {
+        assert!(reconcile(&format!("reconcile = {refused}")).is_err(), "{refused}");
+    }
 }

@@ -34,7 +34,7 @@ fn happening(state: &ChainState, choice: u8, number: usize) -> Vec<Event> {
             let uses = crate::capability::Uses { fs_writes: 1, ..Default::default() };
             vec![Event::AttemptPaused { call, uses, refusals: Vec::new() }, opened(&id, call)]
         }),
-        7 => pick(CallStatus::Started).map(|call| vec![Event::CallRecovered { call, why: "died".into() }]),
+        7 => pick(CallStatus::Started).map(|call| vec![Event::CallRecovered { call, why: "died".into(), uses: None }]),
         8 => pause.map(|(id, call)| vec![approved(&id, call, "os:bob@host")]),
         9 => pause.map(|(id, call)| {
             let closed = Event::PauseClosed { pause: crate::pause::PauseId(id), call, status: PauseStatus::Cancelled, why: "x".into() };

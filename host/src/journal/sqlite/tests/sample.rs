@@ -170,7 +170,7 @@ pub fn begun(call: CallKey, attempt: u32) -> Event {
 
 pub fn finished(call: CallKey, status: CallStatus) -> Event {
     let result = ToolResult::text("done");
-    Event::CallFinished { call, status, result, uses: Uses::default(), refusals: Vec::new() }
+    Event::CallFinished { call, status, result, word_of: None, uses: Uses::default(), refusals: Vec::new() }
 }
 
 pub fn pause(id: &str, call: CallKey) -> Pause {

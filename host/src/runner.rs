@@ -16,6 +16,7 @@ use crate::state::{ChainState, Rules, Schemas};
 mod attempts;
 mod carry;
 mod change;
+mod crash;
 mod drive;
 mod fork;
 mod in_force;

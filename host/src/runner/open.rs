@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::crash::{self, Side};
 use super::{Host, HostError};
 use crate::capability::Grants;
 use crate::chain::{ChainId, Epoch, Seq};
@@ -106,7 +107,9 @@ impl OpenChain {
         if events.is_empty() {
             return Ok(());
         }
+        crash::at(Side::Before);
         self.host.journal.append(Append { chain: &self.state.id, after, epoch, events, state: &self.state }).await?;
+        crash::at(Side::After);
         for event in events {
             self.host.observer.event(&self.state, event);
         }

@@ -226,7 +226,7 @@ fn replayed(world: &World, id: &ChainId) -> crate::state::replay::Replay {
 }
 
 /// 7: each assistant message is followed by one group with one result for each call, in order.
-fn balanced(history: &[crate::model::Entry]) {
+pub fn balanced(history: &[crate::model::Entry]) {
     for (index, entry) in history.iter().enumerate().filter(|(_, entry)| entry.message.role == Role::Assistant) {
         let calls: Vec<_> = entry.message.parts.iter().filter_map(Part::as_tool_call).map(|call| call.id.unwrap().to_owned()).collect();
         let results = history.get(index + 1).filter(|next| next.message.role == Role::Tool).map(|next| &next.message.parts);

@@ -1,0 +1,133 @@
+//! The outside: a server on loopback that counts what it is asked, and may kill who asks.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::kill::{Kill, Side};
+
+/// Bytes of a request's head.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    pub method: String,
+    /// Without the query.
+    pub path: String,
+    pub key: String,
+}
+
+#[derive(Default)]
+struct Inner {
+    asked: Vec<Asked>,
+    /// Who dies at which of the requests from now on.
+    victim: Option<(Pid, Side, u64)>,
+}
+
+pub struct Server {
+    pub port: u16,
+    inner: Arc<Mutex<Inner>>,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, inner) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(Inner::default())));
+        let shared = Arc::downgrade(&inner);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                // The trial is over, and with it whoever could ask.
+                let Some(inner) = shared.upgrade() else { return };
+                std::thread::spawn(move || answer(stream.unwrap(), &inner));
+            }
+        });
+        Self { port, inner }
+    }
+
+    pub fn aim(&self, process: Pid, kill: Option<Kill>) {
+        self.inner.lock().unwrap().victim = match kill {
+            Some(Kill::Request(side, count)) => Some((process, side, count)),
+            _ => None,
+        };
+    }
+
+    /// What took effect, in order.
+    pub fn asked(&self) -> Vec<Asked> {
+        self.inner.lock().unwrap().asked.clone()
+    }
+
+    /// What a person finds who looks there.
+    pub fn has(&self, key: &str) -> bool {
+        self.inner.lock().unwrap().has(key)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.inner = Arc::default();
+        // Wakes the listener, so that it sees that it is over.
+        TcpStream::connect(("127.0.0.1", self.port)).ok();
+    }
+}
+
+impl Inner {
+    fn has(&self, key: &str) -> bool {
+        self.asked.iter().any(|asked| asked.key == key && asked.method != "GET")
+    }
+
+    /// Whether the one who asks dies at this side of this request.
+    fn dies(&mut self, side: Side) -> bool {
+        let Some((process, at, left)) = &mut self.victim else { return false };
+        if side == Side::Before {
+            *left -= 1;
+        }
+        let hit = *at == side && *left == 0;
+        if hit {
+            kill_process(*process, Signal::KILL).unwrap();
+        }
+        // Past it, so that it is not counted below nothing.
+        if side == Side::After && *left == 0 {
+            self.victim = None;
+        }
+        hit
+    }
+}
+
+/// One request of a connection; what is asked of the `reconcile` export has its key in the query and is no effect.
+fn answer(mut stream: TcpStream, inner: &Mutex<Inner>) {
+    let Some(head) = read_head(&mut stream) else { return };
+    let mut words = head.split(' ');
+    let (method, target) = (words.next().unwrap().to_owned(), words.next().unwrap());
+    let header = head.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap_or_default().to_owned();
+    let (status, body) = match target.split_once("?key=") {
+        Some((_, key)) if inner.lock().unwrap().has(key) => ("200 OK", "found".to_owned()),
+        Some(_) => ("404 Not Found", String::new()),
+        None => {
+            let mut inner = inner.lock().unwrap();
+            if inner.dies(Side::Before) {
+                return;
+            }
+            inner.asked.push(Asked { method, path: target.to_owned(), key: header });
+            if inner.dies(Side::After) {
+                return;
+            }
+            ("200 OK", format!("{target} done"))
+        }
+    };
+    write!(stream, "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()).ok();
+}
+
+/// `None` where the one who asks died meanwhile.
+fn read_head(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        if head.len() == HEAD_BYTES_MAX || stream.read(&mut byte).ok()? == 0 {
+            return None;
+        }
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).ok()
+}

@@ -68,6 +68,7 @@ fn attempt(plugin: &str) -> Attempt {
         limits: limits(),
         cancel: Default::default(),
         still: None,
+        let_go: Default::default(),
         watcher: None,
     }
 }

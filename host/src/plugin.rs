@@ -127,6 +127,8 @@ pub struct Attempt {
     pub limits: Limits,
     /// Ends the attempt with `cancelled`.
     pub cancel: CancellationToken,
+    /// The same, but only while it has had no effect; it can have none from then on.
+    pub let_go: CancellationToken,
     pub watcher: Option<Arc<dyn Watcher>>,
 }
 

@@ -62,7 +62,7 @@ pub fn prepare(bench: &Bench, attempt: Attempt) -> Prepared {
     let vault = Arc::new(Vault::new(&held, Arc::clone(&bench.secrets)));
     let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault), attempt.still));
     let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone(), Arc::clone(&vault)));
-    let watch = Watch::start(&attempt.limits, attempt.cancel.clone());
+    let watch = Watch::start(&attempt.limits, attempt.cancel.clone(), attempt.let_go.clone());
     let values = Values::new(&held, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
     let state = State::new(held, &attempt.limits, watch.clone(), Arc::clone(&console), Arc::clone(&ledger), Arc::clone(&bench.net), values);
     let limits = attempt.limits;
@@ -122,7 +122,7 @@ async fn paused(pause: types::Pause, vault: Arc<Vault>) -> Result<Ended, Failure
 pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &str, limits: &Limits) -> Result<types::Catalog, Failure> {
     let vault = Arc::new(Vault::new(&Held::default(), Arc::clone(&bench.secrets)));
     let console = Arc::new(Console::new(String::new(), None, Arc::clone(&vault)));
-    let watch = Watch::start(limits, tokio_util::sync::CancellationToken::new());
+    let watch = Watch::start(limits, Default::default(), Default::default());
     let ledger = Arc::new(Ledger::new(plugin, Arc::clone(&vault), None));
     let values = Values::none(Arc::clone(&ledger));
     let state = State::new(Held::default(), limits, watch.clone(), console, Arc::clone(&ledger), Arc::clone(&bench.net), values);
@@ -167,10 +167,19 @@ pub async fn watched<R>(watch: &Watch, ledger: &Ledger, work: impl Future<Output
     tokio::select! {
         biased;
         () = watch.cancel.cancelled() => Err(Stop::Cancelled.failure()),
+        () = let_go(watch, ledger) => Err(Stop::Cancelled.failure()),
         // Before the guest goes on: it never learns that its use was held back.
         () = ledger.holding() => Err(Stop::Cancelled.failure()),
         ended = work => ended.unwrap_or_else(|_| Err(Failure::new(kind::TRAPPED, "the host failed while it ran the plugin; this is a bug of the host"))),
         () = tokio::time::sleep_until(watch.deadline.into()) => Err(Stop::OutOfTime(watch.time).failure()),
+    }
+}
+
+/// Returns where it is asked for and there was no effect; there can be none afterwards.
+async fn let_go(watch: &Watch, ledger: &Ledger) {
+    watch.let_go.cancelled().await;
+    if !ledger.close() {
+        std::future::pending::<()>().await;
     }
 }
 

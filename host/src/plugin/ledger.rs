@@ -30,6 +30,8 @@ struct Entries {
     uses: Uses,
     refusals: Vec<Refusal>,
     held_back: Option<FrozenUse>,
+    /// Nothing is used any more: the attempt was let go of.
+    closed: bool,
 }
 
 /// The attempt is about to end, since a use of it waits for a person.
@@ -56,7 +58,7 @@ impl Ledger {
 
     fn count(&self, uses: Uses) -> Result<(), Ending> {
         let mut entries = self.entries();
-        if entries.held_back.is_some() {
+        if entries.held_back.is_some() || entries.closed {
             return Err(Ending);
         }
         entries.uses.add(uses);
@@ -95,6 +97,13 @@ impl Ledger {
         drop(entries);
         self.holding.notify_one();
         Ok(())
+    }
+
+    /// Ends all use, unless there was an effect already; true where it did.
+    pub fn close(&self) -> bool {
+        let mut entries = self.entries();
+        entries.closed = !entries.uses.effectful();
+        entries.closed
     }
 
     /// Returns once a use is held back.

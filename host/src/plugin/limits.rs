@@ -57,14 +57,15 @@ pub struct Watch {
     pub time: Duration,
     pub cpu: Duration,
     pub cancel: CancellationToken,
+    pub let_go: CancellationToken,
     pub meter: Arc<Meter>,
 }
 
 impl Watch {
-    pub fn start(limits: &Limits, cancel: CancellationToken) -> Self {
+    pub fn start(limits: &Limits, cancel: CancellationToken, let_go: CancellationToken) -> Self {
         let now = Instant::now();
         let deadline = now.checked_add(limits.time).unwrap_or(now + Duration::from_secs(365 * 24 * 3600));
-        Self { deadline, time: limits.time, cpu: limits.cpu, cancel, meter: Arc::default() }
+        Self { deadline, time: limits.time, cpu: limits.cpu, cancel, let_go, meter: Arc::default() }
     }
 
     fn check(&self) -> Result<(), Stop> {

@@ -17,6 +17,7 @@ mod bounds;
 mod files;
 mod held_back;
 mod imports;
+mod let_go;
 mod limits;
 mod loading;
 mod outcomes;
@@ -74,6 +75,7 @@ pub fn attempt(tool: &str, arguments: Value) -> Attempt {
         limits: Limits::default(),
         cancel: CancellationToken::new(),
         still: None,
+        let_go: CancellationToken::new(),
         watcher: None,
     }
 }

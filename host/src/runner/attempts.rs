@@ -25,6 +25,7 @@ pub struct Attempts {
 
 struct Running {
     cancel: CancellationToken,
+    let_go: CancellationToken,
     /// Held an effectful grant.
     effectful: bool,
     /// `None` where it ended before it needed one.
@@ -52,6 +53,7 @@ impl Attempts {
         let cancel = CancellationToken::new();
         let effectful = !startable.started.held.is_empty();
         let attempt = attempt(chain, startable, cancel.clone());
+        let let_go = attempt.let_go.clone();
         let plugins = chain.host.plugins.clone();
         let mut run = Box::pin(async move { (key, plugins.call(attempt).await) });
         let task = match poll_fn(|cx| Poll::Ready(catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(cx))))).await {
@@ -65,7 +67,7 @@ impl Attempts {
                 None
             }
         };
-        self.running.insert(key, Running { cancel, effectful, task });
+        self.running.insert(key, Running { cancel, let_go, effectful, task });
     }
 
     /// The next attempts that ended: waits for one, and takes along those that have ended by then.
@@ -97,6 +99,12 @@ impl Attempts {
         };
         self.running.remove(&key);
         (key, outcome)
+    }
+
+    /// Interrupts all attempts that have had no effect so far, as their uses are counted.
+    pub fn let_go(&self) {
+        self.cancel_harmless();
+        self.running.values().for_each(|running| running.let_go.cancel());
     }
 
     /// Interrupts attempts that held no effectful grant; the others end by themselves, within their limits.
@@ -154,6 +162,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         still: Some(Arc::new(still)),
         limits,
         cancel,
+        let_go: CancellationToken::new(),
         watcher: Some(host.observer.clone()),
     }
 }

@@ -31,6 +31,8 @@ use crate::state::{ChainState, JudgedCalls, Rules, recheck};
 
 /// How often a busy runner looks whether someone decided meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long interrupted attempts have to end before somebody is told that they are waited for.
+const PROMPT: Duration = Duration::from_millis(200);
 /// How long interrupted attempts may take to let go.
 const LET_GO: Duration = Duration::from_secs(2);
 
@@ -224,21 +226,32 @@ impl Driver {
         Ok(reply)
     }
 
-    /// Stops in order: harmless calls are interrupted and ready again, calls that may have had their effect end first.
+    /// An attempt that may have had its effect is waited for within its own limits.
+    fn patience(&self) -> Option<Duration> {
+        (self.attempts.effectful() == 0).then_some(LET_GO)
+    }
+
+    /// Stops in order: calls without an effect are interrupted and ready again, the others end first.
     async fn interrupted(&mut self, chain: &mut OpenChain) -> Result<Rest, HostError> {
-        self.attempts.cancel_harmless();
-        if self.attempts.effectful() > 0 {
-            chain.host.observer.waiting(&chain.state, self.attempts.effectful());
-        }
+        self.attempts.let_go();
+        let mut told = false;
         while self.attempts.len() > 0 {
-            let ended = match self.attempts.effectful() {
-                0 => tokio::time::timeout(LET_GO, self.attempts.ended()).await,
-                _ => Ok(self.attempts.ended().await),
+            let patience = if told { self.patience() } else { Some(PROMPT) };
+            let ended = match patience {
+                Some(patience) => tokio::time::timeout(patience, self.attempts.ended()).await.ok(),
+                None => Some(self.attempts.ended().await),
             };
-            let Ok(ended) = ended else { break };
-            // Each is stored as it ends: a second signal loses only what still runs.
-            let finished: Vec<_> = ended.into_iter().filter(|(_, outcome)| !was_cancelled(outcome)).collect();
-            chain.record(|state, rules| settled(state, rules, &finished)).await?;
+            match ended {
+                // Each is stored as it ends: a second signal loses only what still runs.
+                Some(ended) => chain.record(|state, rules| let_go(state, rules, &ended)).await?,
+                None if told => break,
+                None => {
+                    told = true;
+                    if self.attempts.effectful() > 0 {
+                        chain.host.observer.waiting(&chain.state, self.attempts.effectful());
+                    }
+                }
+            }
         }
         chain.record(|state, _| recover_certain(state)).await?;
         let nothing = |_: CallKey| false;
@@ -248,6 +261,18 @@ impl Driver {
         }
         Ok(Rest::Interrupted)
     }
+}
+
+/// The same for attempts that were interrupted: those that had no effect, by the count of their uses, may start again.
+fn let_go(state: &ChainState, rules: &Rules<'_>, ended: &[(CallKey, AttemptOutcome)]) -> Vec<Event> {
+    let (interrupted, finished): (Vec<_>, Vec<_>) =
+        ended.iter().cloned().partition(|(_, outcome)| was_cancelled(outcome) && !outcome.uses.effectful() && state.stop.is_none());
+    let mut events = settled(state, rules, &finished);
+    events.extend(interrupted.into_iter().map(|(call, outcome)| {
+        let why = "it was interrupted before it had any effect, by the count of its uses".to_owned();
+        Event::CallRecovered { call, why, uses: Some(outcome.uses) }
+    }));
+    events
 }
 
 /// Without those that the operator has taken out since the chain started.

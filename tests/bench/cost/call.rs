@@ -73,6 +73,7 @@ fn attempt(plugins: &WasmPlugins) -> Attempt {
         limits: Limits::default(),
         cancel: CancellationToken::new(),
         still: None,
+        let_go: CancellationToken::new(),
         watcher: None,
     }
 }

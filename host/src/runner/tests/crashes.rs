@@ -151,6 +151,7 @@ async fn take(world: &World, id: &ChainId, step: Step) {
     // Whoever comes next is another process, on what this one had written.
     world.journal.die_at(None);
     world.journal.forget_holders();
+    world.forget(id);
 }
 
 /// Nothing is stuck: people answer what is asked, and nothing dies any more.

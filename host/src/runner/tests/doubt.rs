@@ -217,11 +217,11 @@ async fn an_approval_holds_over_the_crash_and_lapses_only_with_what_it_hangs_on(
     assert!(world.plugins.ran.lock().unwrap().iter().all(|attempt| attempt.approved));
 
     // Denied since: what became of it is still asked, and it is not made again.
-    world.journal.cut_after(&id, kept);
+    world.crash_after(&id, kept);
     let denying = world.restarted(ruled(vec![rule("t__*", Verdict::Deny)]));
     let report = denying.resume(&id).await;
     assert!(calls(&report.state)[0].starts_with("ok denied"));
-    world.journal.cut_after(&id, kept - 2);
+    world.crash_after(&id, kept - 2);
     let report = denying.resume(&id).await;
     assert_eq!(calls(&report.state), ["ok in_doubt"], "a rule says nothing of what happened");
 }
@@ -356,8 +356,38 @@ async fn uses_that_were_counted_before_the_crash_are_among_the_facts() {
     world.resume(&id).await;
     let events = world.journal.stamped(&id);
     let second = events.iter().filter(|event| matches!(event.event, Event::CallsStarted { .. })).nth(1).unwrap().seq;
-    world.journal.cut_after(&id, second);
+    world.crash_after(&id, second);
     let pause = pauses(&world.resume(&id).await.state)[0].clone();
     let facts = pause.context.unwrap();
     assert_eq!((&facts["attempt"], &facts["recorded_uses"]["http_requests"]), (&json!(2), &json!(1)));
+}
+
+#[tokio::test]
+async fn an_interrupt_lets_go_of_a_call_that_had_no_effect_by_the_count_of_its_uses() {
+    let world = World::with(json!([turn(&["ok"]), say("done")]), effectful(), |attempt| {
+        let (let_go, attempt) = (attempt.let_go.clone(), attempt.attempt);
+        Box::pin(async move {
+            if attempt > 1 {
+                return super::twins::done("did it");
+            }
+            let_go.cancelled().await;
+            let mut outcome = super::twins::outcome(crate::plugin::Ended::Result(ToolResult::failure("cancelled", "cancelled")));
+            outcome.uses = Uses { http_requests: 2, ..Uses::default() };
+            outcome
+        })
+    });
+    let id = world.start().await;
+    let interrupt = CancellationToken::new();
+    let running = tokio::spawn({
+        let (host, id, interrupt) = (world.host.clone(), id.clone(), interrupt.clone());
+        async move { host.resume(&id, &alice(), Default::default(), interrupt).await }
+    });
+    super::life::until(|| world.ran().len() == 1).await;
+    interrupt.cancel();
+    assert!(matches!(running.await.unwrap().unwrap().rest, Rest::Interrupted));
+    let state = world.journal.state(&id);
+    let call = state.calls.values().next().unwrap();
+    assert_eq!((calls(&state), call.lost, call.uses.http_requests), (vec!["ok ready".into()], false, 2));
+    let report = world.resume(&id).await;
+    assert_eq!(calls(&report.state), ["ok succeeded did it"], "nobody is asked");
 }

@@ -205,7 +205,7 @@ async fn a_panicking_attempt_is_a_result() {
 }
 
 /// Waits for something another task brings about.
-async fn until(mut holds: impl FnMut() -> bool) {
+pub async fn until(mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {
         if holds() {
             return;

@@ -12,7 +12,7 @@ use super::memory::Memory;
 use crate::call::{Effects, Finding, ToolResult, ToolSpec};
 use crate::capability::{Access, ForTools, FsGrant, Grants, Pin, PluginGrants, Rule, Then, Uses, Verdict, When};
 use crate::chain::message::{Message, Role};
-use crate::chain::{Actor, ChainId, Settings};
+use crate::chain::{Actor, ChainId, Seq, Settings};
 use crate::clock::Clock;
 use crate::digest::Digest;
 use crate::event::Event;
@@ -174,8 +174,7 @@ impl World {
     /// The same journal, plugins and model in another process with other grants.
     pub fn restarted(&self, grants: Grants) -> Self {
         self.journal.forget_holders();
-        let mut host = self.host.clone();
-        host.grants = Unchanging::of(grants);
+        let host = Host { grants: Unchanging::of(grants), recent: Arc::default(), ..self.host.clone() };
         Self { host, journal: self.journal.clone(), plugins: self.plugins.clone(), model: self.model.clone(), settings: self.settings.clone() }
     }
 
@@ -201,7 +200,18 @@ impl World {
     pub fn crash_after_start(&self, id: &ChainId) {
         let events = self.journal.stamped(id);
         let started = events.iter().find(|event| matches!(event.event, Event::CallsStarted { .. })).unwrap();
-        self.journal.cut_after(id, started.seq);
+        self.crash_after(id, started.seq);
+    }
+
+    /// As if the process had died before it wrote the events after `seq`.
+    pub fn crash_after(&self, id: &ChainId, seq: Seq) {
+        self.journal.cut_after(id, seq);
+        self.forget(id);
+    }
+
+    /// What comes next is another process.
+    pub fn forget(&self, id: &ChainId) {
+        self.host.recent.take(id);
     }
 
     pub async fn decide(&self, pause: &PauseId, decision: Value) -> Result<ChainState, HostError> {

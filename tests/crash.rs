@@ -14,7 +14,7 @@ mod trial;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kill::{Kill, Random, Side};
+use kill::{Kill, Plan, Random, Side};
 use tally::Tally;
 use trial::Trial;
 
@@ -36,9 +36,9 @@ fn w60_w62_h31_h32_s07_s20_no_death_at_any_write_or_effect_repeats_or_loses_anyt
         for kind in [Kill::append, Kill::request] {
             // Until a process ends before it comes to the point.
             for count in 1..=POINTS_MAX {
-                let mut kills = vec![None; process];
-                kills.push(Some(kind(side, count)));
-                let trial = Trial::run(kills, believed);
+                let mut plans = vec![Plan::default(); process];
+                plans.push(Plan { kill: Some(kind(side, count)), rival: false });
+                let trial = Trial::run(plans, believed);
                 let killed = trial.kills() > 0;
                 tally.lock().unwrap().add(&trial);
                 if !killed {
@@ -62,7 +62,7 @@ fn w62_s07_random_deaths_repeat_and_lose_nothing() {
     side_by_side(threads(), |_| {
         while tally.lock().unwrap().kills < wanted {
             let mut random = Random::new(seed, trials.fetch_add(1, Ordering::Relaxed));
-            let trial = Trial::run(random.kills(), random.below(2) == 0);
+            let trial = Trial::run(random.plans(), random.below(2) == 0);
             tally.lock().unwrap().add(&trial);
         }
     });

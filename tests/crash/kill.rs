@@ -37,6 +37,14 @@ impl Kill {
     }
 }
 
+/// What is planned for one process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plan {
+    pub kill: Option<Kill>,
+    /// Another process does the same at the same time, and is not killed.
+    pub rival: bool,
+}
+
 /// xorshift64*: the same kills for the same seed, whatever runs beside.
 pub struct Random(u64);
 
@@ -53,8 +61,8 @@ impl Random {
     }
 
     /// Of the processes of one chain, in their order; most die.
-    pub fn kills(&mut self) -> Vec<Option<Kill>> {
-        (0..4 + self.below(4)).map(|_| self.kill()).collect()
+    pub fn plans(&mut self) -> Vec<Plan> {
+        (0..4 + self.below(4)).map(|_| Plan { kill: self.kill(), rival: self.below(4) == 0 }).collect()
     }
 
     fn kill(&mut self) -> Option<Kill> {

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,6 +11,8 @@ use super::kill::{Kill, Side};
 
 /// Bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 16 << 10;
+/// Of what was sent before, when somebody looks: all of it is answered at once, so this is long.
+const QUIET: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
@@ -24,30 +27,39 @@ struct Inner {
     asked: Vec<Asked>,
     /// Who dies at which of the requests from now on.
     victim: Option<(Pid, Side, u64)>,
+    /// Connections that are accepted, and whose request has neither counted nor died.
+    coming: u64,
+}
+
+#[derive(Default)]
+struct Shared {
+    inner: Mutex<Inner>,
+    less_comes: Condvar,
 }
 
 pub struct Server {
     pub port: u16,
-    inner: Arc<Mutex<Inner>>,
+    shared: Arc<Shared>,
 }
 
 impl Server {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (port, inner) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(Inner::default())));
-        let shared = Arc::downgrade(&inner);
+        let (port, shared) = (listener.local_addr().unwrap().port(), Arc::new(Shared::default()));
+        let kept = Arc::downgrade(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 // The trial is over, and with it whoever could ask.
-                let Some(inner) = shared.upgrade() else { return };
-                std::thread::spawn(move || answer(stream.unwrap(), &inner));
+                let Some(shared) = kept.upgrade() else { return };
+                shared.inner.lock().unwrap().coming += 1;
+                std::thread::spawn(move || answer(stream.unwrap(), &shared));
             }
         });
-        Self { port, inner }
+        Self { port, shared }
     }
 
     pub fn aim(&self, process: Pid, kill: Option<Kill>) {
-        self.inner.lock().unwrap().victim = match kill {
+        self.shared.inner.lock().unwrap().victim = match kill {
             Some(Kill::Request(side, count)) => Some((process, side, count)),
             _ => None,
         };
@@ -55,18 +67,22 @@ impl Server {
 
     /// What took effect, in order.
     pub fn asked(&self) -> Vec<Asked> {
-        self.inner.lock().unwrap().asked.clone()
+        self.shared.inner.lock().unwrap().asked.clone()
     }
 
-    /// What a person finds who looks there.
+    /// What a person finds who looks there, when all that was sent before has come.
     pub fn has(&self, key: &str) -> bool {
-        self.inner.lock().unwrap().has(key)
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        write!(stream, "GET /look?key={key} HTTP/1.1\r\n\r\n").unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        told.contains("200 OK")
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.inner = Arc::default();
+        self.shared = Arc::default();
         // Wakes the listener, so that it sees that it is over.
         TcpStream::connect(("127.0.0.1", self.port)).ok();
     }
@@ -95,21 +111,28 @@ impl Inner {
     }
 }
 
-/// One request of a connection; what is asked of the `reconcile` export has its key in the query and is no effect.
-fn answer(mut stream: TcpStream, inner: &Mutex<Inner>) {
-    let Some(head) = read_head(&mut stream) else { return };
+/// One request of a connection. What `reconcile` or a person asks has its key in the query and is no effect.
+fn answer(mut stream: TcpStream, shared: &Shared) {
+    let head = read_head(&mut stream);
+    let mut inner = shared.inner.lock().unwrap();
+    inner.coming -= 1;
+    shared.less_comes.notify_all();
+    let Some(head) = head else { return };
     let mut words = head.split(' ');
     let (method, target) = (words.next().unwrap().to_owned(), words.next().unwrap());
-    let header = head.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap_or_default().to_owned();
     let (status, body) = match target.split_once("?key=") {
-        Some((_, key)) if inner.lock().unwrap().has(key) => ("200 OK", "found".to_owned()),
-        Some(_) => ("404 Not Found", String::new()),
+        Some((_, key)) => {
+            // Connections come in their order: what a dead process sent was accepted before this.
+            let (quiet, waited) = shared.less_comes.wait_timeout_while(inner, QUIET, |inner| inner.coming > 0).unwrap();
+            assert!(!waited.timed_out(), "a request neither came nor ended");
+            if quiet.has(key) { ("200 OK", "found".to_owned()) } else { ("404 Not Found", String::new()) }
+        }
         None => {
-            let mut inner = inner.lock().unwrap();
+            let key = head.lines().find_map(|line| line.strip_prefix("idempotency-key: ")).unwrap_or_default().to_owned();
             if inner.dies(Side::Before) {
                 return;
             }
-            inner.asked.push(Asked { method, path: target.to_owned(), key: header });
+            inner.asked.push(Asked { method, path: target.to_owned(), key });
             if inner.dies(Side::After) {
                 return;
             }

@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use rustix::process::Pid;
 use serde_json::json;
 
-use super::kill::Kill;
+use super::kill::{Kill, Plan};
 use super::seen::Seen;
 use super::server::Server;
 use crate::e2e::TestEnvironment;
@@ -43,7 +43,7 @@ within = "args.path"
 pub struct Trial {
     pub env: TestEnvironment,
     pub server: Server,
-    plan: std::vec::IntoIter<Option<Kill>>,
+    plans: std::vec::IntoIter<Plan>,
     pub died: Vec<Kill>,
     /// What was asked of people about calls in doubt: the tool, and whether its effect was there.
     pub doubts: Vec<(String, bool)>,
@@ -51,14 +51,14 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// `kills` of the processes in their order; when they are used up, nothing dies any more.
-    pub fn run(kills: Vec<Option<Kill>>, believed: bool) -> Self {
+    /// `plans` for the processes in their order; when they are used up, nothing dies any more.
+    pub fn run(plans: Vec<Plan>, believed: bool) -> Self {
         let (env, server) = (TestEnvironment::new(), Server::start());
         env.add_guest("courier");
         let word = if believed { "believe" } else { "show" };
         env.grants(&GRANTS.replace("PORT", &server.port.to_string()).replace("RECONCILE", word));
         env.script(turns(server.port));
-        let mut trial = Self { env, server, plan: kills.into_iter(), died: Vec::new(), doubts: Vec::new(), seen: None };
+        let mut trial = Self { env, server, plans: plans.into_iter(), died: Vec::new(), doubts: Vec::new(), seen: None };
         trial.carry_to_its_end();
         let seen = Seen::read(&trial.env);
         super::seen::check(&trial, &seen);
@@ -111,9 +111,15 @@ impl Trial {
     }
 
     fn process(&mut self, args: &[&str]) {
-        let kill = self.plan.next().flatten();
-        let mut command = self.env.command();
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let Plan { kill, rival } = self.plans.next().unwrap_or_default();
+        let command = || {
+            let mut command = self.env.command();
+            command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+        };
+        // Two that start make two chains, as they should.
+        let rival = (rival && args[0] != "run").then(|| command().spawn().unwrap());
+        let mut command = command();
         if let Some(variable) = kill.and_then(Kill::variable) {
             command.env("PAUSEGATE_CRASH_AT", variable);
         }
@@ -124,15 +130,21 @@ impl Trial {
             std::thread::sleep(after);
             child.kill().ok();
         }
-        self.ended(child, args, kill);
+        let raced = rival.is_some();
+        self.ended(child, args, kill, raced);
+        if let Some(rival) = rival {
+            self.ended(rival, args, None, true);
+        }
     }
 
-    fn ended(&mut self, child: Child, args: &[&str], kill: Option<Kill>) {
+    fn ended(&mut self, child: Child, args: &[&str], kill: Option<Kill>, raced: bool) {
         let output = child.wait_with_output().unwrap();
         let shown = self.env.shown(args, &output);
         match (shown.code, kill) {
             (None, Some(kill)) => self.died.push(kill),
             (Some(0 | 75), _) => {}
+            // The other one holds the chain, or has ended it.
+            (Some(2), _) if raced => {}
             _ => panic!("it ended otherwise after {:?}: {shown}", self.died),
         }
     }

@@ -9,7 +9,7 @@ use crate::capability::{Grants, PluginGrants, Reconcile, Rule, Uses, Verdict};
 use crate::chain::{Actor, Blocked, ChainId, ChainStatus, UnknownCall};
 use crate::event::Event;
 use crate::pause::{Ask, PauseKind, PauseStatus};
-use crate::runner::{HostError, Report, Rest, Said};
+use crate::runner::{HostError, Report, Rest, Resume, Said};
 use crate::state::decide::Refused;
 
 fn ruled(rules: Vec<Rule>) -> Grants {
@@ -390,4 +390,24 @@ async fn an_interrupt_lets_go_of_a_call_that_had_no_effect_by_the_count_of_its_u
     assert_eq!((calls(&state), call.lost, call.uses.http_requests), (vec!["ok ready".into()], false, 2));
     let report = world.resume(&id).await;
     assert_eq!(calls(&report.state), ["ok succeeded did it"], "nobody is asked");
+}
+
+#[tokio::test]
+async fn a_call_whose_tool_is_no_more_is_asked_about_by_the_rules_for_its_name() {
+    let naming = Rule { approvers: vec![Actor("os:bob@host".into())], ..rule("t__ok", Verdict::Allow) };
+    let (world, id) = crashed(json!([turn(&["ok"]), say("done")]), ruled(vec![naming])).await;
+    {
+        let mut tools = world.plugins.tools.lock().unwrap();
+        tools.retain(|tool| tool.tool != "ok");
+        tools.iter_mut().for_each(|tool| tool.plugin_digest = crate::digest::Digest::of_bytes(b"other"));
+    }
+    let report = world.try_resume(&id, Resume { accept_plugin: true, ..Resume::default() }).await.unwrap();
+    assert_eq!(calls(&report.state), ["ok in_doubt"]);
+    let pause = pauses(&report.state)[0].clone();
+    assert_eq!((pause.plugin.as_str(), pause.tool.as_str()), ("t", "t__ok"));
+    assert!(matches!(world.decide(&pause.id, settle("run-again")).await, Err(HostError::Refused(Refused::NotEligible { .. }))));
+    world.decide_as("os:bob@host", &pause.id, settle("run-again")).await.unwrap();
+    let report = world.resume(&id).await;
+    assert!(matches!(report.rest, Rest::Completed));
+    assert!(calls(&report.state)[0].contains("not-found"), "there is nothing to make it again with");
 }

@@ -1,5 +1,6 @@
 //! Chains driven on twins of journal, plugins and model: the promises of DESIGN §3 and §4, without a database or wasm.
 
+mod carried;
 mod crashes;
 mod decisions;
 mod doubt;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use pausegate_sdk::{
-    Body, Call, Content, Effect, Effects, Failure, Json, Kind, Outcome, Plugin as _, Question, Result, STATE_BYTES_MAX, Stop, Tool, Want, attempt,
-    tool,
+    Body, Call, Content, Effect, Effects, Failure, Json, Kind, Outcome, Plugin as _, Question, Reconcile as _, Result, STATE_BYTES_MAX, Stop,
+    Success, Tool, Verdict, Want, attempt, tool,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,6 +65,21 @@ fn fails(how: String) -> Result<Vec<Content>> {
 pausegate_sdk::export! {
     tools: [add, stubborn, two, fails],
     wants: [Want::fs("/build", "write", "keeps results")],
+    reconcile: found,
+}
+
+/// What became of a call, by its key.
+fn found(call: &Call) -> Result<Verdict> {
+    match call.idempotency_key() {
+        "key_test" => Verdict::happened("it is there"),
+        _ => Ok(Verdict::Unknown),
+    }
+}
+
+#[test]
+fn what_became_of_a_call_is_a_function_like_any_other() {
+    let told = Exported::reconcile(&Call::test("fails")).unwrap();
+    assert_eq!(told, Verdict::Happened(Ok(Success { content: vec![Content::text("it is there")], meta: vec![] })));
 }
 
 fn failure(outcome: Outcome) -> (String, String) {

@@ -148,10 +148,7 @@ async fn take(world: &World, id: &ChainId, step: Step) {
         Step::Say(_) => {}
         Step::Cancel => drop(world.host.cancel(id, &alice(), None).await),
     }
-    // Whoever comes next is another process, on what this one had written.
-    world.journal.die_at(None);
-    world.journal.forget_holders();
-    world.forget(id);
+    world.restart(id);
 }
 
 /// Nothing is stuck: people answer what is asked, and nothing dies any more.

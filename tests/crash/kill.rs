@@ -62,7 +62,13 @@ impl Random {
 
     /// Of the processes of one chain, in their order; most die.
     pub fn plans(&mut self) -> Vec<Plan> {
-        (0..4 + self.below(4)).map(|_| Plan { kill: self.kill(), rival: self.below(4) == 0 }).collect()
+        (0..4 + self.below(4)).map(|_| self.plan()).collect()
+    }
+
+    /// The server cannot tell whose request it has, so one that dies at a request has no rival.
+    fn plan(&mut self) -> Plan {
+        let kill = self.kill();
+        Plan { kill, rival: self.below(4) == 0 && !matches!(kill, Some(Kill::Request(..))) }
     }
 
     fn kill(&mut self) -> Option<Kill> {

@@ -294,7 +294,7 @@ async fn h35_a_plugins_word_is_shown_and_settles_nothing_unless_it_is_believed()
     assert_eq!(calls(&report.state), ["ok in_doubt"]);
     let facts = pauses(&report.state)[0].context.clone().unwrap();
     assert_eq!(facts["plugin"], json!({"says": "happened", "result": "order 7", "cut": false}));
-    let looked = world.plugins.looked.lock().unwrap();
+    let looked = world.plugins.looked.lock().unwrap().clone();
     let look = &looked[0];
     assert_eq!((looked.len(), look.effects, look.attempt), (1, Effects::ReadOnly, 1));
     assert_eq!(look.idempotency_key, world.plugins.ran.lock().unwrap()[0].idempotency_key);

@@ -20,6 +20,7 @@ use crate::pause::{Ask, Decision, Pause, PauseKind, Settle, Settled};
 use crate::plugin::Attempt;
 use crate::runner::{Rest, Resume};
 use crate::state::ChainState;
+use crate::state::replay::replay;
 
 /// Processes it may take to bring a chain to its end once nothing dies any more; each settles what it finds.
 const PROCESSES_MAX: usize = 40;
@@ -196,6 +197,8 @@ fn check(world: &World, id: &ChainId, effects: &[(String, u32)]) {
         state.apply(stamped);
     }
     assert_eq!(state, world.journal.state(id), "11");
+    let replayed = world.host.with_rules(|rules| replay(id, &world.journal.stamped(id), rules));
+    assert_eq!(replayed.faults, [], "the rules could have produced it");
     assert!(state.calls.values().all(|call| call.result.is_some()), "8: what was decided came to its end");
     for (key, attempt) in effects {
         assert!(started.get(key).is_some_and(|attempts| attempts.contains(attempt)), "2: an effect implies its start");

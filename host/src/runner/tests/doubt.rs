@@ -411,3 +411,17 @@ async fn a_call_whose_tool_is_no_more_is_asked_about_by_the_rules_for_its_name()
     assert!(matches!(report.rest, Rest::Completed));
     assert!(calls(&report.state)[0].contains("not-found"), "there is nothing to make it again with");
 }
+
+#[tokio::test]
+async fn a_fork_does_not_make_again_what_an_unrecorded_attempt_may_have_done() {
+    let world = World::new(json!([turn(&["again"]), say("done")])).restarted(effectful());
+    world.plugins.tools.lock().unwrap().push(tool("again", Effects::Idempotent));
+    let id = world.start().await;
+    world.resume(&id).await;
+    world.crash_after_start(&id);
+    world.resume(&id).await;
+    let events = world.journal.stamped(&id);
+    let recovered = events.iter().find(|event| matches!(event.event, Event::CallRecovered { .. })).unwrap().seq;
+    let forked = world.host.fork(&id, Some(recovered), &alice()).await.unwrap();
+    assert_eq!(forked.unknown.len(), 1, "under the fork's own key it would be another one");
+}

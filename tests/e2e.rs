@@ -1,5 +1,6 @@
 //! Whole transcripts of the `pausegate` command: command line, standard output, standard error, exit code.
 
+mod archive;
 mod audit;
 mod chains;
 mod check;

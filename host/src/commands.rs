@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::report;
 
 mod answer;
+mod archive;
 mod audit;
 mod call;
 mod cancel;
@@ -80,6 +81,7 @@ enum Command {
     Fork(fork::Fork),
     Replay(replay::Replay),
     Audit(audit::Audit),
+    Archive(archive::Archive),
     Say(say::Say),
     Cancel(cancel::Cancel),
     Tools(tools::Tools),
@@ -150,6 +152,7 @@ impl Command {
             Self::Fork(command) => command.run(flags),
             Self::Replay(command) => command.run(flags),
             Self::Audit(command) => command.run(flags),
+            Self::Archive(command) => command.run(flags),
             Self::Say(command) => command.run(flags),
             Self::Cancel(command) => command.run(flags),
             Self::Tools(command) => command.run(flags),

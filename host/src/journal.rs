@@ -14,6 +14,7 @@ use crate::event::Stamped;
 use crate::pause::{Pause, PauseId, PauseStatus};
 use crate::state::ChainState;
 
+pub mod archive;
 pub mod audit;
 pub mod export;
 mod projection;

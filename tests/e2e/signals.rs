@@ -89,6 +89,26 @@ fn w57_the_first_interrupt_waits_for_a_call_that_may_have_had_its_effect() {
 }
 
 #[test]
+fn a_journal_that_vanishes_under_a_running_chain_is_an_error_in_time_and_nothing_is_lost() {
+    use std::io::Write;
+    let mut posting = Posting::new(&["run", "send", "--model", "script:turns.json"]);
+    let (state, aside) = (posting.env.path("home/.local/state"), posting.env.path("home/.local/aside"));
+    std::fs::rename(&state, &aside).unwrap();
+    posting.asked.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok").unwrap();
+    assert_eq!(posting.child.wait().unwrap().code(), Some(75));
+    let said: Vec<_> = posting.stderr.by_ref().map_while(Result::ok).collect();
+    assert!(said.iter().any(|line| line.contains("was taken away or replaced while it was in use")), "{said:?}");
+    let env = &posting.env;
+    assert_eq!(env.pausegate(&["chains", "--json"]).json(), serde_json::json!([]), "no other journal was made in its place");
+
+    std::fs::remove_dir_all(&state).ok();
+    std::fs::rename(&aside, &state).unwrap();
+    assert_eq!(env.pausegate(&["audit", "verify"]).code, Some(0));
+    let call = &env.pausegate(&["inspect", &env.chains()[0], "--json"]).json()["calls"][0];
+    assert_eq!(call["status"], "started", "what the journal could not be told is not known, and not run again by itself");
+}
+
+#[test]
 fn the_second_interrupt_exits_at_once_and_the_call_is_not_run_again() {
     let mut posting = Posting::new(&["run", "send", "--model", "script:turns.json"]);
     posting.signal("once more exits at once");

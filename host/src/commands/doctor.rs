@@ -9,18 +9,24 @@ use super::failure::Failure;
 use super::reach::out_of_reach;
 use super::setup::{Flags, Setup, warnings};
 use super::{exit, identity, runtime};
+use crate::journal::records::Rebuilt;
 use crate::model;
 use crate::plugin::{self, Plugins, SystemSecrets};
 use crate::report;
 use crate::report::{escape, table};
 
-/// Check journal, plugins, grants, cache and model
+mod journal;
+
+/// Check journal, clock, plugins, grants, cache and model
 #[derive(Args)]
 #[command(after_help = "Examples:\n  pausegate doctor\n  pausegate doctor --model claude-sonnet-4-5 --json")]
 pub struct Doctor {
     /// The model to check, instead of the configured one
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// Write what lists are made of anew from the events, and check nothing
+    #[arg(long, conflicts_with_all = ["model", "json"])]
+    rebuild: bool,
     /// Print an array of objects
     #[arg(long)]
     json: bool,
@@ -55,12 +61,14 @@ impl Doctor {
     /// 78 where settings, grants, journal, cache or a plugin are wrong, else what the model's trouble ends `run` with.
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let setup = Setup::read_with_model(flags, self.model.as_deref())?;
+        if self.rebuild {
+            return rebuild(&setup);
+        }
         let places = &setup.settings.places;
         let grants = setup.grants();
         let broken_grants = grants.is_err();
         let mut checks = vec![
             Check { name: "version", state: State::Fine, text: format!("pausegate {}, {}", env!("CARGO_PKG_VERSION"), identity::os_user()) },
-            journal(&setup),
             match grants {
                 Ok(grants) if grants.file.as_os_str().is_empty() => {
                     note("grants", format!("`{}` is not there: no plugin holds anything", places.grants.display()))
@@ -72,6 +80,7 @@ impl Doctor {
             },
             cache(&places.cache),
         ];
+        checks.splice(1..1, journal::checks(&setup));
         if !broken_grants {
             checks.extend(plugins(&setup)?);
             checks.extend(secrets(&setup)?);
@@ -89,14 +98,18 @@ impl Doctor {
     }
 }
 
-fn journal(setup: &Setup) -> Check {
-    let path = setup.settings.places.journal.display().to_string();
-    let chains = setup.journal_to_read().and_then(|journal| runtime::small(async { Ok(journal.chains(u32::MAX).await?.len()) }));
-    match chains {
-        Err(failure) => failed("journal", failure),
-        Ok(_) if !setup.settings.places.journal.exists() => note("journal", format!("`{path}` is made by the first chain")),
-        Ok(chains) => fine("journal", format!("`{path}`: {chains} chains")),
-    }
+/// 78 where a chain cannot be read.
+fn rebuild(setup: &Setup) -> Result<u8, Failure> {
+    let store = setup.journal_to_read()?;
+    let rebuilt = runtime::small(async {
+        // Nothing is made for it.
+        match store.health().await? {
+            Some(_) => Ok(store.rebuild().await?),
+            None => Ok(Rebuilt::default()),
+        }
+    })?;
+    journal::told(&rebuilt);
+    Ok(if rebuilt.unreadable.is_empty() { exit::COMPLETED } else { exit::CONFIG })
 }
 
 fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {

@@ -9,7 +9,7 @@ use super::{exit, runtime};
 use crate::chain::message::{Message, Role};
 use crate::chain::{ChainId, Seq};
 use crate::event::Stamped;
-use crate::journal::{Journal, audit};
+use crate::journal::{Journal, JournalError, audit};
 use crate::report;
 use crate::runner::HostError;
 use crate::state::ChainState;
@@ -106,6 +106,9 @@ async fn messages(journal: &dyn Journal, state: &ChainState) -> Result<Vec<Messa
             return Err(Failure::data(format!("the conversation spans more than {CHAINS_MAX} chains")));
         }
         let events = journal.events(&parent, 0).await?;
+        if events.is_empty() {
+            return Err(JournalError::Unknown { what: "chain", prefix: parent.0 }.into());
+        }
         chains.push(ChainState::fold(parent, &events));
     }
     let system = state.settings.system.as_deref().map(|text| Message::text(Role::System, text));

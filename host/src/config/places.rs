@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::ConfigError;
 
-/// The journal itself, SQLite's files beside it, and the locks of chains.
-const JOURNAL_ENDINGS: [&str; 5] = ["", "-wal", "-shm", "-journal", ".locks"];
+/// The journal itself, SQLite's files beside it, the locks of chains, and chains that were archived.
+const JOURNAL_ENDINGS: [&str; 6] = ["", "-wal", "-shm", "-journal", ".locks", ".archive"];
 /// Symlinks on one way, as many as Linux follows; what loops is nowhere.
 const LINKS_MAX: u32 = 40;
 
@@ -48,6 +48,11 @@ impl Places {
     /// Catalogues of trusted plugins, beside the journal.
     pub fn trusted(&self) -> PathBuf {
         with_ending(&self.journal, ".trusted")
+    }
+
+    /// Chains that were taken out of the journal, beside it.
+    pub fn archive(&self) -> PathBuf {
+        with_ending(&self.journal, ".archive")
     }
 
     /// What runs the host, with its name for people.

@@ -40,8 +40,46 @@ pub trait Records: Send + Sync {
     /// Records of a chain after `after`, in the order of their numbers. Empty at the end.
     fn records(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stored>, JournalError>>;
 
+    /// Each chain that carries another on, with that other: its history is read from there.
+    fn continued(&self) -> BoxFuture<'_, Result<Vec<(ChainId, ChainId)>, JournalError>>;
+
+    /// Takes chains out with all that is kept for them, each where it has ended, still stands at its head, and nobody has
+    /// carried it on. Returns those that were taken out; they are not there any more when this returns.
+    fn remove(&self, heads: Vec<Head>) -> BoxFuture<'_, Result<Vec<ChainId>, JournalError>>;
+
+    /// Gives back to the system what was taken out, where that is worth it. False where others were at work.
+    fn compact(&self) -> BoxFuture<'_, Result<bool, JournalError>>;
+
+    /// Writes what lists are made of anew from the events.
+    fn rebuild(&self) -> BoxFuture<'_, Result<Rebuilt, JournalError>>;
+
+    /// `None` while there is no journal.
+    fn health(&self) -> BoxFuture<'_, Result<Option<Health>, JournalError>>;
+
     /// How the rows that lists are made of differ from the events of a chain; an error where those cannot be folded.
     fn difference(&self, chain: &ChainId) -> BoxFuture<'_, Result<Option<String>, JournalError>>;
+}
+
+/// What a rebuild did.
+#[derive(Debug, Default)]
+pub struct Rebuilt {
+    pub chains: usize,
+    /// Chains with an event that is missing, changed or cannot be read; their rows stay as they were.
+    pub unreadable: Vec<JournalError>,
+}
+
+/// How a store is; looked at without changing anything, and with the right to write tried.
+#[derive(Debug, Default)]
+pub struct Health {
+    /// Of its tables.
+    pub version: u32,
+    pub bytes: u64,
+    /// What the store's own check of its files found.
+    pub problems: Vec<String>,
+    /// When something was last written.
+    pub newest: Option<jiff::Timestamp>,
+    /// Chains that a process left behind when it died, and how it called itself.
+    pub dead: Vec<(ChainId, String)>,
 }
 
 /// 64 hex digits.

@@ -17,7 +17,7 @@ use self::schema::Place;
 use self::write::Entry;
 use self::writer::{Order, Writer};
 use super::record::Stored;
-use super::records::{Head, Records};
+use super::records::{Head, Health, Rebuilt, Records};
 use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, Epoch, Seq};
@@ -26,17 +26,17 @@ use crate::event::Stamped;
 use crate::pause::PauseId;
 
 mod fault;
+mod health;
 mod keyvalue;
 mod lock;
 mod pages;
 mod read;
 mod rebuild;
+mod remove;
 mod schema;
 mod tails;
 mod write;
 mod writer;
-
-pub use rebuild::Rebuilt;
 
 /// Connections that read at the same time; more would only wait for the processor.
 const READERS_MAX: usize = 4;
@@ -67,8 +67,7 @@ impl SqliteJournal {
 
     /// Writes `chain`, `call` and `pause` anew from the events. Holders and epochs stay.
     pub async fn rebuild_projections(&self) -> Result<Rebuilt, JournalError> {
-        let place = self.place.clone();
-        blocking(&self.place, move || rebuild::rebuild(&mut place.open()?).map_err(|error| fault::sqlite(&place.path, &error))).await
+        self.apart(rebuild::rebuild).await
     }
 
     /// Whether the projections are the fold of the events: one line for each chain where they are not.
@@ -84,6 +83,12 @@ impl SqliteJournal {
     fn new(place: Place, clock: Clock, idle: Vec<Connection>) -> Self {
         let readers = Readers { place: place.clone(), idle: Mutex::new(idle), permits: Semaphore::new(READERS_MAX) };
         Self { clock, place, readers: Arc::new(readers), writer: OnceCell::new() }
+    }
+
+    /// Runs `work` on a connection of its own that may write, beside the writer.
+    async fn apart<T: Send + 'static>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static) -> Result<T, JournalError> {
+        let place = self.place.clone();
+        blocking(&self.place, move || work(&mut place.open()?).map_err(|error| fault::sqlite(&place.path, &error))).await
     }
 
     async fn order<T>(&self, order: impl FnOnce(oneshot::Sender<Result<T, JournalError>>) -> Order) -> Result<T, JournalError> {
@@ -105,13 +110,15 @@ impl SqliteJournal {
         self.writer.get_or_try_init(start).await
     }
 
-    /// Runs `query` off the async threads; `absent` where there is no journal yet.
+    /// Runs `query` off the async threads; `absent` where there is no journal yet. One that was there does not become
+    /// an empty one by being taken away.
     async fn read<T: Send + 'static>(
         &self,
         absent: T,
         query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let readers = self.readers.clone();
+        let absent = if self.writer.initialized() { Err(fault::gone(&self.place.path)) } else { Ok(absent) };
         let _permit = self.readers.permits.acquire().await.expect("never closed");
         blocking(&self.place, move || readers.run(absent, query)).await
     }
@@ -214,6 +221,33 @@ impl Records for SqliteJournal {
         self.read(Vec::new(), move |connection| pages::records(connection, &chain, after)).boxed()
     }
 
+    fn continued(&self) -> BoxFuture<'_, Result<Vec<(ChainId, ChainId)>, JournalError>> {
+        self.read(Vec::new(), pages::continued).boxed()
+    }
+
+    fn remove(&self, heads: Vec<Head>) -> BoxFuture<'_, Result<Vec<ChainId>, JournalError>> {
+        self.apart(move |connection| remove::remove(connection, &heads)).boxed()
+    }
+
+    fn compact(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+        self.apart(remove::compact).boxed()
+    }
+
+    fn rebuild(&self) -> BoxFuture<'_, Result<Rebuilt, JournalError>> {
+        self.rebuild_projections().boxed()
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<Option<Health>, JournalError>> {
+        let is_held = self.probe();
+        async move {
+            match self.place.path.exists() {
+                true => self.apart(move |connection| health::health(connection, is_held)).await.map(Some),
+                false => Ok(None),
+            }
+        }
+        .boxed()
+    }
+
     fn difference(&self, chain: &ChainId) -> BoxFuture<'_, Result<Option<String>, JournalError>> {
         let chain = chain.clone();
         async move { self.read(Ok(None), move |connection| rebuild::difference(connection, &chain)).await? }.boxed()
@@ -267,10 +301,10 @@ struct Readers {
 }
 
 impl Readers {
-    fn run<T>(&self, absent: T, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
+    fn run<T>(&self, absent: Result<T, JournalError>, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, JournalError> {
         let idle = self.idle.lock().expect("no panic under this lock").pop();
         let Some(connection) = idle.map_or_else(|| self.place.open_existing(), |connection| Ok(Some(connection)))? else {
-            return Ok(absent);
+            return absent;
         };
         let found = query(&connection).map_err(|error| fault::sqlite(&self.place.path, &error))?;
         self.idle.lock().expect("no panic under this lock").push(connection);

@@ -1,6 +1,7 @@
 //! A chain held open by this process: its state, and appends that are decided anew when someone else wrote meanwhile.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::crash::{self, Side};
 use super::{Host, HostError};
@@ -13,6 +14,8 @@ use crate::state::{ChainState, Rules};
 
 /// Times a decision is taken anew because others wrote in between; deciders are people, so a handful is many.
 const RACES_MAX: u32 = 64;
+/// Waits for a journal that is away, a full disk or a drive that comes back, before it is an error.
+const AWAY: [Duration; 3] = [Duration::from_millis(250), Duration::from_millis(500), Duration::from_secs(1)];
 
 pub struct OpenChain {
     pub host: Host,
@@ -67,6 +70,7 @@ impl OpenChain {
         mut decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>,
         mut follow: impl FnMut(&ChainState, &Rules<'_>, &mut T) -> (Vec<Event>, U),
     ) -> Result<(T, U), HostError> {
+        let mut away = AWAY.into_iter();
         for _ in 0..RACES_MAX {
             self.grants = self.host.grants.settled().await;
             let (now, epoch, after) = (self.host.clock.now(), self.epoch(), self.state.seq);
@@ -84,9 +88,15 @@ impl OpenChain {
                 Ok(()) => return Ok((value, following)),
                 Err(JournalError::Moved { .. }) => self.reload().await?,
                 Err(error) => {
+                    let pause = away.next().filter(|_| matches!(error, JournalError::Away { .. }));
+                    if let Some(pause) = pause {
+                        tokio::time::sleep(pause).await;
+                    }
                     // What could not be written did not happen.
-                    self.reload().await.ok();
-                    return Err(error.into());
+                    let reloaded = self.reload().await;
+                    if pause.is_none() || reloaded.is_err() {
+                        return Err(error.into());
+                    }
                 }
             }
         }
@@ -176,6 +186,10 @@ async fn ancestors(host: &Host, state: &ChainState) -> Result<Vec<Entry>, HostEr
             return Err(HostError::BadCall(format!("the conversation spans more than {CHAINS_MAX} chains")));
         }
         let events = host.journal.events(&id, 0).await?;
+        if events.is_empty() {
+            // Without it the model would be told another story.
+            return Err(JournalError::Unknown { what: "chain", prefix: id.0 }.into());
+        }
         let state = Arc::new(ChainState::fold(id, &events));
         parent = state.continues.clone();
         chains.push(state);

@@ -44,6 +44,11 @@ pub fn io_told(path: &Path, error: &std::io::Error, message: impl std::fmt::Disp
     }
 }
 
+/// SQLite goes on writing to a file that has no name any more; nobody would find it again.
+pub fn gone(path: &Path) -> JournalError {
+    away(path, "was taken away or replaced while it was in use; nothing of this write was kept; put it back and go on with `resume`")
+}
+
 pub fn away(path: &Path, message: impl std::fmt::Display) -> JournalError {
     JournalError::Away { path: path.display().to_string(), message: message.to_string() }
 }

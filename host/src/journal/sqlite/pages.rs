@@ -38,6 +38,17 @@ fn hash(bytes: Vec<u8>) -> Hash {
     bytes.try_into().unwrap_or_default()
 }
 
+/// Read off the first events: no row says it.
+pub fn continued(connection: &Connection) -> rusqlite::Result<Vec<(ChainId, ChainId)>> {
+    let sql = format!("SELECT chain.id, {PARENT} FROM chain JOIN event ON event.chain = chain.id AND event.seq = 1 WHERE {PARENT} IS NOT NULL");
+    let mut statement = connection.prepare(&sql)?;
+    let pairs = statement.query_map([], |row| Ok((ChainId(row.get(0)?), ChainId(row.get(1)?))))?;
+    pairs.collect()
+}
+
+/// Of a first event, the chain that it carries on; a payload that is no JSON names none.
+pub const PARENT: &str = "CASE WHEN json_valid(event.payload) THEN json_extract(event.payload, '$.continues') END";
+
 pub fn records(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Vec<Stored>> {
     let sql = "SELECT seq, at, kind, payload, epoch, prev_hash, hash FROM event WHERE chain = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";
     let mut statement = connection.prepare_cached(sql)?;

@@ -8,15 +8,8 @@ use crate::chain::ChainId;
 use crate::journal::JournalError;
 use crate::journal::projection::Projection;
 use crate::journal::record::{Hash, Stored};
+use crate::journal::records::Rebuilt;
 use crate::state::ChainState;
-
-/// What [`super::SqliteJournal::rebuild_projections`] did.
-#[derive(Debug, Default)]
-pub struct Rebuilt {
-    pub chains: usize,
-    /// Chains with an event that is missing, changed or cannot be read; their rows stay as they were.
-    pub unreadable: Vec<JournalError>,
-}
 
 /// One transaction over all chains, one chain in memory at a time.
 pub fn rebuild(connection: &mut Connection) -> rusqlite::Result<Rebuilt> {

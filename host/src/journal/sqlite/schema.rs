@@ -232,7 +232,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     text.into()
 }
 
-fn version(connection: &Connection) -> rusqlite::Result<u32> {
+pub fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 

@@ -1,6 +1,7 @@
 //! Promises of the SQLite journal, one file per subject.
 
 mod append;
+mod archive;
 mod audit;
 mod damage;
 mod fold;

@@ -9,6 +9,8 @@
 //!
 //! What is no promise does not wait for the disk: where nobody else writes, it is written where it is appended.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -59,7 +61,7 @@ impl Writer {
     pub fn start(place: Place, connection: Connection) -> Result<Self, JournalError> {
         let (orders, queue) = mpsc::channel(QUEUE_MAX);
         let path = place.path.clone();
-        let store = Arc::new(Mutex::new(Store { place, connection, synchronous: None, tails: Tails::default() }));
+        let store = Arc::new(Mutex::new(Store { file: identity(&path), place, connection, synchronous: None, tails: Tails::default() }));
         let run = {
             let store = store.clone();
             move || run(&store, queue)
@@ -107,6 +109,8 @@ fn run(store: &Mutex<Store>, mut queue: mpsc::Receiver<Order>) {
 
 struct Store {
     place: Place,
+    /// What stood at the place when it was opened.
+    file: Option<(u64, u64)>,
     connection: Connection,
     /// As last set on the connection.
     synchronous: Option<&'static str>,
@@ -116,6 +120,9 @@ struct Store {
 impl Store {
     /// `None` where another process writes: this thread has others to serve while that takes.
     fn write_now(&mut self, entry: &Entry) -> Option<Result<Seq, JournalError>> {
+        if self.is_gone() {
+            return Some(Err(fault::gone(&self.place.path)));
+        }
         let written = self.synchronize("NORMAL").and_then(|()| {
             self.connection.busy_timeout(Duration::ZERO)?;
             let begun = self.run_cached("BEGIN IMMEDIATE");
@@ -134,6 +141,9 @@ impl Store {
 
     /// Answers go out only after the commit.
     fn write(&mut self, batch: Vec<Order>) {
+        if self.is_gone() {
+            return batch.into_iter().for_each(|order| order.answer(Err(fault::gone(&self.place.path))));
+        }
         match self.transaction(&batch) {
             Ok(outcomes) => batch.into_iter().zip(outcomes).for_each(|(order, outcome)| order.answer(outcome)),
             Err(error) => {
@@ -201,6 +211,11 @@ impl Store {
         Ok(())
     }
 
+    /// Something else stands at the place, or nothing.
+    fn is_gone(&self) -> bool {
+        self.file.is_none() || identity(&self.place.path) != self.file
+    }
+
     /// Takes effect only outside of a transaction. In WAL mode `FULL` is on disk when the commit returns, together
     /// with all that was committed before it; `NORMAL` may lose the last commits with the power, never their order.
     fn synchronize(&mut self, level: &'static str) -> rusqlite::Result<()> {
@@ -220,6 +235,10 @@ impl Store {
     fn run_cached(&self, sql: &str) -> rusqlite::Result<()> {
         self.connection.prepare_cached(sql)?.execute([]).map(drop)
     }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 impl Order {

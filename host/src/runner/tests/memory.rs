@@ -10,10 +10,12 @@ use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quot
 use crate::chain::{ChainId, ChainStatus, Seq};
 use crate::event::Stamped;
 use crate::journal::record::Stored;
-use crate::journal::records::{Head, Records};
+use crate::journal::records::{Head, Health, Rebuilt, Records};
 use crate::journal::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
 use crate::pause::PauseId;
 use crate::state::ChainState;
+
+const OF_THE_DATABASE: &str = "records are the database's to test";
 
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Inner>>, Twin);
@@ -159,19 +161,39 @@ impl Journal for Memory {
 
 impl Records for Memory {
     fn heads(&self, _after: Option<&ChainId>) -> BoxFuture<'_, Result<Vec<Head>, JournalError>> {
-        unreachable!("records are the database's to test")
+        unreachable!("{OF_THE_DATABASE}")
     }
 
     fn last(&self, _chain: &ChainId) -> BoxFuture<'_, Result<Option<Head>, JournalError>> {
-        unreachable!("records are the database's to test")
+        unreachable!("{OF_THE_DATABASE}")
     }
 
     fn records(&self, _chain: &ChainId, _after: Seq) -> BoxFuture<'_, Result<Vec<Stored>, JournalError>> {
-        unreachable!("records are the database's to test")
+        unreachable!("{OF_THE_DATABASE}")
+    }
+
+    fn continued(&self) -> BoxFuture<'_, Result<Vec<(ChainId, ChainId)>, JournalError>> {
+        unreachable!("{OF_THE_DATABASE}")
+    }
+
+    fn remove(&self, _heads: Vec<Head>) -> BoxFuture<'_, Result<Vec<ChainId>, JournalError>> {
+        unreachable!("{OF_THE_DATABASE}")
+    }
+
+    fn compact(&self) -> BoxFuture<'_, Result<bool, JournalError>> {
+        unreachable!("{OF_THE_DATABASE}")
+    }
+
+    fn rebuild(&self) -> BoxFuture<'_, Result<Rebuilt, JournalError>> {
+        unreachable!("{OF_THE_DATABASE}")
+    }
+
+    fn health(&self) -> BoxFuture<'_, Result<Option<Health>, JournalError>> {
+        unreachable!("{OF_THE_DATABASE}")
     }
 
     fn difference(&self, _chain: &ChainId) -> BoxFuture<'_, Result<Option<String>, JournalError>> {
-        unreachable!("records are the database's to test")
+        unreachable!("{OF_THE_DATABASE}")
     }
 }
 

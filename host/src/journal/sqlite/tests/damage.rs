@@ -74,6 +74,33 @@ async fn a_full_disk_loses_nothing_and_the_journal_goes_on() {
 }
 
 #[tokio::test]
+async fn a_journal_that_is_taken_away_or_replaced_takes_no_writes_and_goes_on_when_it_is_back() {
+    let home = Home::new();
+    let journal = home.open();
+    let mut chain = Chain::started(&journal, "ch_1").await;
+    let folder = home.path().parent().unwrap().to_owned();
+    let aside = folder.with_file_name("aside");
+    std::fs::rename(&folder, &aside).unwrap();
+    for replaced in [false, true] {
+        if replaced {
+            Chain::started(&home.open(), "ch_2").await;
+        }
+        // A promise goes to the writer's thread, the other is written where it is appended.
+        for events in [vec![said("x")], vec![turn(1, 1), opened("pa_1", key(1, 0))]] {
+            let error = chain.write(&journal, events).await.unwrap_err();
+            assert!(matches!(&error, JournalError::Away { message, .. } if message.starts_with("was taken away or replaced")), "{error}");
+        }
+        // It does not turn into an empty one for those who read.
+        assert!(!matches!(journal.events(&chain.id, 0).await, Ok(events) if events.is_empty()));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    std::fs::rename(&aside, &folder).unwrap();
+    assert_eq!(chain.write(&journal, vec![turn(1, 1), opened("pa_1", key(1, 0))]).await.unwrap(), 3);
+    drop(journal);
+    assert_eq!(home.open().events(&chain.id, 0).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
 async fn a_database_that_others_keep_locked_is_busy_and_goes_on_when_they_are_done() {
     let home = Home::new();
     let journal = home.open_hasty(None);

@@ -190,7 +190,17 @@ pub struct Rule {
     pub quorum: NonZeroU32,
     pub exclude_requester: bool,
     pub on_deny: Then,
+    /// How long a pause of a call it matches can be decided; `None` for ever.
+    pub expires: Option<Duration>,
+    pub escalation: Option<Escalation>,
     pub line: usize,
+}
+
+/// Who may decide too, once a pause has been open for that long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Escalation {
+    pub after: Duration,
+    pub to: Vec<Actor>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -162,6 +162,18 @@ impl Pause {
         self.status == PauseStatus::Open
     }
 
+    /// From when on nobody can decide it. A call whose outcome nobody knows is asked about for as long as it takes.
+    pub fn expires_at(&self) -> Option<jiff::Timestamp> {
+        let seconds = i64::try_from(self.requirements.expires_seconds?).ok()?;
+        let expires = matches!(self.kind, PauseKind::Tool | PauseKind::Gate | PauseKind::Capability);
+        self.opened_at.checked_add(jiff::SignedDuration::from_secs(seconds)).ok().filter(|_| expires)
+    }
+
+    /// Open, and its time is over.
+    pub fn is_due(&self, now: jiff::Timestamp) -> bool {
+        self.is_open() && self.expires_at().is_some_and(|at| at <= now)
+    }
+
     /// The use that a `capability` pause is about.
     pub fn frozen(&self) -> Option<&FrozenUse> {
         self.opens.iter().find_map(|opening| match opening {

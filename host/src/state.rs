@@ -20,6 +20,7 @@ use crate::pause::{Ask, Pause, PauseId};
 pub mod accept;
 pub mod admit;
 pub mod decide;
+pub mod expire;
 mod fold;
 pub mod fork;
 pub mod history;

@@ -1,7 +1,9 @@
 //! Who may decide a pause, and how many of them it takes; frozen in the pause.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use super::people::People;
@@ -23,12 +25,41 @@ pub struct Requirements {
     #[serde(default, skip_serializing_if = "People::is_empty")]
     pub people: People,
     pub on_deny: Then,
+    /// A pause is open for so long and no longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub escalations: Vec<Widened>,
+}
+
+/// A list of approvers that grows once the pause has been open for long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Widened {
+    pub approvers: Vec<Actor>,
+    pub after_seconds: u64,
+    pub to: Vec<Actor>,
 }
 
 impl Default for Requirements {
     /// Anyone the edge authenticated, alone.
     fn default() -> Self {
-        Self { approvers: Vec::new(), quorum: one(), exclude_requester: false, people: People::default(), on_deny: Then::default() }
+        Self {
+            approvers: Vec::new(),
+            quorum: one(),
+            exclude_requester: false,
+            people: People::default(),
+            on_deny: Then::default(),
+            expires_seconds: None,
+            escalations: Vec::new(),
+        }
+    }
+}
+
+fn in_words(seconds: u64) -> String {
+    match seconds {
+        seconds if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        seconds if seconds % 60 == 0 => format!("{} min", seconds / 60),
+        seconds => format!("{seconds} s"),
     }
 }
 
@@ -47,6 +78,11 @@ impl Requirements {
             all.on_deny = all.on_deny.max(rule.on_deny);
             all.quorum = all.quorum.max(rule.quorum);
             all.exclude_requester |= rule.exclude_requester;
+            all.expires_seconds = all.expires_seconds.into_iter().chain(rule.expires.map(|expires| expires.as_secs())).min();
+            if let Some(escalation) = &rule.escalation {
+                let (after_seconds, to) = (escalation.after.as_secs(), escalation.to.clone());
+                all.escalations.push(Widened { approvers: rule.approvers.clone(), after_seconds, to });
+            }
             if !rule.approvers.is_empty() && !all.approvers.contains(&rule.approvers) {
                 all.approvers.push(rule.approvers.clone());
             }
@@ -60,6 +96,26 @@ impl Requirements {
     /// It matters which identities are one person's.
     pub fn counts_people(&self) -> bool {
         self.quorum > one() || self.exclude_requester
+    }
+
+    /// What it takes once the pause has been open for so long.
+    pub fn after(&self, open: SignedDuration) -> Cow<'_, Self> {
+        let due = |widened: &&Widened| i64::try_from(widened.after_seconds).is_ok_and(|seconds| open.as_secs() >= seconds);
+        let due: Vec<_> = self.escalations.iter().filter(due).collect();
+        if due.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let widen = |list: &Vec<Actor>| {
+            let more = due.iter().filter(|widened| widened.approvers == *list).flat_map(|widened| &widened.to);
+            let mut wide = list.clone();
+            for actor in more {
+                if !wide.contains(actor) {
+                    wide.push(actor.clone());
+                }
+            }
+            wide
+        };
+        Cow::Owned(Self { approvers: self.approvers.iter().map(widen).collect(), ..self.clone() })
     }
 
     /// Whether `by` may decide the pause of a chain that `requester` started.
@@ -98,6 +154,9 @@ impl Requirements {
         }
         if self.exclude_requester {
             words += "; not who started the chain";
+        }
+        for widened in &self.escalations {
+            words += &format!("; after {} also {}", in_words(widened.after_seconds), list(&widened.to));
         }
         words
     }

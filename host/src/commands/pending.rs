@@ -70,7 +70,7 @@ fn list(rows: &[PendingRow], now: jiff::Timestamp) {
         let call = format!("{} {}", row.pause.tool, crate::digest::canonical(&row.pause.arguments));
         vec![
             row.pause.id.to_string(),
-            age::age(row.pause.opened_at, now),
+            aged(&row.pause, now),
             row.pause.kind.as_str().to_owned(),
             asks_for(&row.pause),
             escape::line(&call),
@@ -79,6 +79,15 @@ fn list(rows: &[PendingRow], now: jiff::Timestamp) {
     };
     table::print(&["PAUSE", "AGE", "KIND", "ASKS FOR", "CALL", "CHAIN"], rows.iter().map(row).collect());
     report::note("look at one with `pausegate pending PAUSE`, then `pausegate approve PAUSE` or `pausegate deny PAUSE`");
+}
+
+fn aged(asked: &crate::pause::Pause, now: jiff::Timestamp) -> String {
+    let age = age::age(asked.opened_at, now);
+    match asked.expires_at() {
+        Some(at) if at <= now => format!("{age}, expired"),
+        Some(at) => format!("{age}, expires {}", pause::expires(at, now)),
+        None => age,
+    }
 }
 
 fn asks_for(asked: &crate::pause::Pause) -> String {

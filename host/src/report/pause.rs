@@ -55,11 +55,18 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
         field("votes", &votes(pause));
     }
     field("age", &age(pause.opened_at, now));
+    if let Some(at) = pause.expires_at() {
+        field("expires", &expires(at, now));
+    }
     field("digest", &pause.digest.to_string());
     for command in commands(pause) {
         writeln!(text, "  {command}").expect("strings take all");
     }
     text
+}
+
+pub fn expires(at: Timestamp, now: Timestamp) -> String {
+    if at <= now { "its time is over".to_owned() } else { format!("in {}", age(now, at)) }
 }
 
 /// What would be done, as the host read it from the plugin's call.
@@ -115,6 +122,7 @@ pub fn as_json(pause: &Pause, chain: &ChainId, now: Timestamp) -> Value {
         "digest": pause.digest,
         "opened_at": pause.opened_at,
         "age_seconds": seconds(pause.opened_at, now),
+        "expires_at": pause.expires_at(),
         "decided": pause.decided,
         "next": commands(pause),
     })

@@ -12,9 +12,9 @@ use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, ChainStatus};
 use crate::event::{Event, StopEnd};
 use crate::journal::JournalError;
-use crate::pause::{Decided, PauseId};
+use crate::pause::{Decided, PauseId, PauseStatus};
 use crate::state::ChainState;
-use crate::state::decide::{Outcome, decide};
+use crate::state::decide::{Outcome, Refused, decide};
 use crate::state::stop::{stop, supersede};
 
 /// A decision that stands.
@@ -43,12 +43,13 @@ impl Host {
         let mut chain = OpenChain::read(self, &id).await?;
         let before = chain
             .transact(|state, rules| match decide(state, rules, &pause, by, &decision)? {
-                Outcome::Decided(events) => Ok((events, None)),
-                Outcome::Same(decided) => Ok((Vec::new(), Some(*decided))),
+                Outcome::Decided(events) => Ok((events, Ok(None))),
+                Outcome::Same(decided) => Ok((Vec::new(), Ok(Some(*decided)))),
+                Outcome::Expired(events) => Ok((events, Err(Refused::Gone { pause: pause.clone(), status: PauseStatus::Expired }))),
             })
             .await?;
         self.recent.keep(chain.state.clone());
-        Ok(Decision { chain: id, state: chain.state, before })
+        Ok(Decision { chain: id, state: chain.state, before: before? })
     }
 
     /// Ends a chain: open pauses and calls that have not started are cancelled, started calls finish and are stored.

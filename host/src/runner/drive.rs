@@ -22,6 +22,7 @@ use crate::model::{Model, ModelError, Reply, Request};
 use crate::pause::PauseKind;
 use crate::plugin::{AttemptOutcome, Ended};
 use crate::state::admit::{self, Asked};
+use crate::state::expire::expire;
 use crate::state::next::{Around, Next, next};
 use crate::state::recover::recover_certain;
 use crate::state::settle_attempt::{Ending, settle};
@@ -42,6 +43,7 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     let failures = plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
     let mut driver =
         Driver { attempts: Attempts::default(), model: None, interrupt, replies: Replies::of(&chain.host), loaded: plugins.loaded(), failures };
+    chain.record(expire).await?;
     chain.record(recheck::recheck).await?;
     chain.record(admit_requested).await?;
     let rest = driver.run(&mut chain).await?;
@@ -111,7 +113,12 @@ impl Driver {
             Next::StartCalls(_) => self.record_and_start(chain, |_, _| Default::default()).await?,
             Next::Wait => self.wait(chain).await?,
             Next::CallModel => return self.call_model(chain).await,
-            Next::Pause => return Ok(Some(Rest::Paused)),
+            Next::Pause => {
+                // A call that ran for long may have outlasted a pause beside it.
+                let before = chain.state.seq;
+                chain.record(expire).await?;
+                return Ok((chain.state.seq == before).then_some(Rest::Paused));
+            }
             Next::Complete => chain.record(|_, _| vec![Event::ChainCompleted]).await?,
             Next::End(end) => chain.record(|_, _| vec![ended(end)]).await?,
             Next::Nothing => return Ok(Some(rest_of(&chain.state))),

@@ -4,6 +4,7 @@ mod carried;
 mod crashes;
 mod decisions;
 mod doubt;
+mod expiry;
 mod fork;
 mod held_back;
 mod life;

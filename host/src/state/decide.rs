@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::admit::{finished, gate};
+use super::expire::expired;
 use super::settle::settle;
 use super::{Call, ChainState, Rules, stop};
 use crate::call::schema::Schema;
@@ -43,6 +44,8 @@ pub enum Outcome {
     Decided(Vec<Event>),
     /// The same decision was made, or the same vote given, before; nothing to write.
     Same(Box<Decided>),
+    /// Its time is over: this is written in the decision's place, and the decider is told.
+    Expired(Vec<Event>),
 }
 
 pub fn decide(state: &ChainState, rules: &Rules<'_>, id: &PauseId, by: &Actor, decision: &Decision) -> Result<Outcome, Refused> {
@@ -54,11 +57,15 @@ pub fn decide(state: &ChainState, rules: &Rules<'_>, id: &PauseId, by: &Actor, d
             None => Err(Refused::Gone { pause: id.clone(), status: pause.status }),
         };
     }
-    if pause.requirements.excludes(by, &state.started_by) {
+    if pause.is_due(rules.now) {
+        return Ok(Outcome::Expired(expired(pause)));
+    }
+    let requirements = pause.requirements.after(rules.now.duration_since(pause.opened_at));
+    if requirements.excludes(by, &state.started_by) {
         return Err(Refused::Requester { pause: id.clone(), actor: by.clone() });
     }
-    if !pause.requirements.admit(by, &state.started_by) {
-        let requirements = Box::new(pause.requirements.clone());
+    if !requirements.admit(by, &state.started_by) {
+        let requirements = Box::new(requirements.into_owned());
         return Err(Refused::NotEligible { pause: id.clone(), actor: by.clone(), requirements });
     }
     if decision.digest().is_some_and(|digest| *digest != pause.digest) {

@@ -147,6 +147,8 @@ mod tests {
             quorum: std::num::NonZeroU32::MIN,
             exclude_requester: false,
             on_deny: Then::Continue,
+            expires: None,
+            escalation: None,
             line: 9,
         };
         let rules = vec![rule("files__*", Verdict::Ask), rule("*", Verdict::Allow)];

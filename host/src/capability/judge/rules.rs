@@ -133,6 +133,12 @@ fn digested(grants: &Grants, for_tool: &[&Rule], call: &CallFacts<'_>) -> String
             if rule.exclude_requester {
                 value["exclude_requester"] = json!(true);
             }
+            if let Some(expires) = rule.expires {
+                value["expires"] = json!(expires.as_secs());
+            }
+            if let Some(escalation) = &rule.escalation {
+                value["escalation"] = json!({"after": escalation.after.as_secs(), "to": escalation.to});
+            }
             canonical_value(&value)
         })
         .collect();

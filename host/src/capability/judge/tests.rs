@@ -59,6 +59,8 @@ pub(super) fn rule(effect: Verdict, tool: &str, args: &[(&str, &str)]) -> Rule {
         quorum: NonZeroU32::MIN,
         exclude_requester: false,
         on_deny: Then::Continue,
+        expires: None,
+        escalation: None,
         line: 31,
     }
 }

@@ -1,11 +1,12 @@
 //! `[[rules]]`: what is allowed, asked or denied, and who may decide.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
-use super::{LATER, VERDICTS, verdict};
+use super::{LATER, VERDICTS, units, verdict};
 use crate::call::arguments;
 use crate::capability::pattern::{ArgumentPattern, PATTERN_MAX};
-use crate::capability::{Except, People, Rule, Then, Verdict};
+use crate::capability::{Escalation, Except, People, Rule, Then, Verdict};
 use crate::chain::Actor;
 use crate::config::ConfigError;
 use crate::config::document::{Item, Section};
@@ -17,7 +18,10 @@ pub const EXACT_BYTES_MAX: usize = 16 << 10;
 type Patterns = Vec<(Vec<String>, ArgumentPattern)>;
 
 pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result<Rule, ConfigError> {
-    section.only(&["tool", "args", "effect", "except", "approvers", "quorum", "exclude_requester", "on_deny"], LATER)?;
+    section.only(
+        &["tool", "args", "effect", "except", "approvers", "quorum", "exclude_requester", "on_deny", "expires", "escalate_after", "escalate_to"],
+        LATER,
+    )?;
     let effect = verdict(section.require("effect")?.word(VERDICTS)?);
     let args = match section.get("args") {
         Some(args) => read_patterns(&args)?,
@@ -33,6 +37,8 @@ pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result
         Some(then) if then.word(&["continue", "stop"])? == "stop" => Then::Stop,
         _ => Then::Continue,
     };
+    let expires = section.get("expires").map(|item| read_time(&item)).transpose()?;
+    let escalation = read_escalation(section, host, people, &approvers, expires)?;
     Ok(Rule {
         tool: read_tool(section)?,
         args,
@@ -42,6 +48,8 @@ pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result
         quorum,
         exclude_requester,
         on_deny,
+        expires,
+        escalation,
         line: section.line(),
     })
 }
@@ -136,6 +144,35 @@ fn read_approvers(item: &Item<'_>, host: &str, people: &People) -> Result<Vec<Ac
         approvers.extend(new);
     }
     Ok(approvers)
+}
+
+/// In whole seconds: people decide.
+fn read_time(item: &Item<'_>) -> Result<Duration, ConfigError> {
+    let time = units::duration(item.text()?).map_err(|reason| item.error(format!("`{}`: {reason}", item.name())))?;
+    if time.as_secs() == 0 { Err(item.error(format!("`{}` is shorter than a second", item.name()))) } else { Ok(time) }
+}
+
+/// A list that names nobody cannot be widened, and nobody decides what has expired.
+fn read_escalation(
+    section: &Section<'_>,
+    host: &str,
+    people: &People,
+    approvers: &[Actor],
+    expires: Option<Duration>,
+) -> Result<Option<Escalation>, ConfigError> {
+    let (after, to) = match (section.get("escalate_after"), section.get("escalate_to")) {
+        (None, None) => return Ok(None),
+        (Some(after), Some(to)) => (after, to),
+        (Some(item), None) | (None, Some(item)) => return Err(item.error("`escalate_after` and `escalate_to` stand together")),
+    };
+    if approvers.is_empty() {
+        return Err(to.error("the rule names no `approvers`, so that anyone decides from the first").with_hint("name who decides first"));
+    }
+    let time = read_time(&after)?;
+    if expires.is_some_and(|expires| expires <= time) {
+        return Err(after.error("the pause has expired by then").with_hint("escalate earlier, or let it expire later"));
+    }
+    Ok(Some(Escalation { after: time, to: read_approvers(&to, host, people)? }))
 }
 
 /// One that could never be reached is refused here, before a chain waits for it.

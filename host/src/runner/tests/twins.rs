@@ -260,6 +260,8 @@ pub fn rule(tool: &str, effect: Verdict) -> Rule {
         quorum: NonZeroU32::MIN,
         exclude_requester: false,
         on_deny: Then::Continue,
+        expires: None,
+        escalation: None,
         line: 1,
     }
 }

@@ -142,6 +142,7 @@ fn decision_fault(today: Result<Outcome, Refused>, decision: &Decision, recorded
     let events = match today {
         Ok(Outcome::Decided(events)) => events,
         Ok(Outcome::Same(_)) => return Some("the same was decided before".to_owned()),
+        Ok(Outcome::Expired(_)) => return Some("its time was over".to_owned()),
         Err(Refused::DoesNotFit(_)) if is_edit => return None,
         Err(refused) => return Some(refused.to_string()),
     };

@@ -39,6 +39,7 @@ impl Finding {
 mod tests {
     use super::*;
 
+    /// limit: call/finding::SHOWN_BYTES_MAX
     #[test]
     fn a_long_result_is_cut_where_a_character_ends() {
         let shown = |length: usize| Finding::Happened(ToolResult::text("ä".repeat(length))).shown();

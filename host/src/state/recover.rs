@@ -54,7 +54,7 @@ fn recovered(state: &ChainState, rules: &Rules<'_>, call: &Call, finding: Option
                 let result = ToolResult::failure(kind::CANCELLED, "the chain was stopped while this call ran");
                 admit::finished(call.key, CallStatus::Cancelled, result)
             }
-            Fate::Repeatable | Fate::InDoubt => unknown_outcome(call, None),
+            Fate::Repeatable | Fate::InDoubt => unknown_outcome(call.key, None),
         };
     }
     match again(call, &fate) {
@@ -77,12 +77,12 @@ fn made_again(call: &Call, why: &str) -> Event {
 }
 
 /// The honest result of a call that was started and never heard of again.
-pub fn unknown_outcome(call: &Call, note: Option<&str>) -> Event {
+pub fn unknown_outcome(call: CallKey, note: Option<&str>) -> Event {
     let mut message = "the call was started and its process ended before the result; whether it had its effect is not known".to_owned();
     if let Some(note) = note {
         message += &format!("; a person adds: {note}");
     }
-    admit::finished(call.key, CallStatus::Failed, ToolResult::failure(kind::UNKNOWN_OUTCOME, message))
+    admit::finished(call, CallStatus::Failed, ToolResult::failure(kind::UNKNOWN_OUTCOME, message))
 }
 
 fn in_doubt(state: &ChainState, rules: &Rules<'_>, call: &Call, finding: Option<&Finding>) -> Event {

@@ -16,7 +16,7 @@ pub fn settle(call: &Call, by: &Actor, settle: &Settle) -> Result<Vec<Event>, Re
         Settled::Happened(result) => said(call, CallStatus::Succeeded, ToolResult::given(result), Some(by.clone())),
         // The same arguments, so the same idempotency key; what was approved stays approved.
         Settled::RunAgain => Event::CallRecovered { call: call.key, why: "a person said to make it again".to_owned(), uses: None },
-        Settled::GiveUp => unknown_outcome(call, settle.note.as_deref()),
+        Settled::GiveUp => unknown_outcome(call.key, settle.note.as_deref()),
     };
     Ok(vec![event])
 }

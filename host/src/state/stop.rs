@@ -47,7 +47,7 @@ pub fn closed(pause: &crate::pause::Pause, status: PauseStatus, why: &str) -> Ev
 /// The result of a call that is made no more; one in doubt may have been made before.
 fn closed_unrun(call: &Call, why: &str) -> Event {
     if call.status == CallStatus::InDoubt {
-        return unknown_outcome(call, None);
+        return unknown_outcome(call.key, None);
     }
     finished(call.key, CallStatus::Cancelled, ToolResult::failure(kind::CANCELLED, format!("not run: {why}")))
 }

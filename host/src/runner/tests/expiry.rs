@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::twins::{World, calls, pauses, rule, say, turn};
-use crate::capability::{Escalation, Rule, Verdict};
+use super::twins::{World, calls, effectful, pauses, rule, say, turn};
+use crate::capability::{Escalation, Grants, Rule, Verdict};
 use crate::chain::Actor;
 use crate::clock::Clock;
 use crate::pause::PauseStatus;
@@ -43,6 +43,22 @@ async fn a_pause_can_be_decided_until_its_time_is_over() {
         let told = if decided { "ok succeeded" } else { r#"ok expired {"error":{"kind":"expired","# };
         assert!(calls(&report.state)[0].starts_with(told), "{:?}", calls(&report.state));
     }
+}
+
+#[tokio::test]
+async fn h35_a_call_in_doubt_that_nobody_settles_in_time_is_not_said_to_have_not_run() {
+    let rules = vec![Rule { expires: Some(Duration::from_secs(60)), ..rule("t__ok", Verdict::Allow) }];
+    let mut world = World::new(json!([turn(&["ok"]), say("done")])).restarted(Grants { rules, ..effectful() });
+    let id = world.start().await;
+    world.resume(&id).await;
+    world.crash_after_start(&id);
+    assert!(matches!(world.resume(&id).await.rest, Rest::Paused));
+    at(&mut world, "12:02:00");
+    let report = world.resume(&id).await;
+    assert!(matches!(report.rest, Rest::Completed));
+    assert_eq!(report.state.pauses[0].status, PauseStatus::Expired);
+    assert!(calls(&report.state)[0].contains("unknown-outcome"), "{:?}", calls(&report.state));
+    assert_eq!(world.ran(), ["ok#1"]);
 }
 
 #[tokio::test]

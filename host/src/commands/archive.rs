@@ -26,10 +26,9 @@ use crate::report;
 /// Take chains that ended long ago out of the journal, into a file that `audit verify --file` verifies
 #[derive(Args)]
 #[command(after_help = "Examples:\n  pausegate archive --older-than 30d --dry-run\n  pausegate archive --before 2026-01-01 --to /mnt/archive")]
-#[group(id = "when", required = true, multiple = false, args = ["before", "older_than"])]
 pub struct Archive {
     /// Chains that ended before this day, in UTC
-    #[arg(long, value_name = "DATE")]
+    #[arg(long, value_name = "DATE", required_unless_present = "older_than", conflicts_with = "older_than")]
     before: Option<Date>,
     /// Chains that ended longer ago than this: `12h`, `30d`, `8w`
     #[arg(long, value_name = "AGE", value_parser = age)]
@@ -100,15 +99,15 @@ impl Archive {
     }
 
     fn told(&self, outcome: &Outcome) {
-        let chains = outcome.archived.len();
+        let chains = count(outcome.archived.len() as u64, "chain");
         match (&outcome.file, self.dry_run) {
             (_, true) => {
                 outcome.archived.iter().for_each(|chain| report::data(&chain.0));
-                report::note(&format!("{chains} chains would be taken out"));
+                report::note(&format!("{chains} would be taken out"));
             }
             (Some(file), _) => {
                 report::data(&file.display().to_string());
-                report::note(&format!("{chains} chains with {} events were taken out of the journal into this file", outcome.events));
+                report::note(&format!("taken out of the journal into this file: {chains}, {}", count(outcome.events, "event")));
                 if !outcome.compacted {
                     report::note("others were at work, and the room they leave was not given back; the journal fills it first");
                 }
@@ -116,10 +115,14 @@ impl Archive {
             (None, _) => report::note("no chain has ended that long ago"),
         }
         if !outcome.needed.is_empty() {
-            report::note(&format!("{} chains stay: chains that stay carry them on", outcome.needed.len()));
+            report::note(&format!("{} stay, since chains that stay carry them on", count(outcome.needed.len() as u64, "chain")));
         }
         outcome.damaged.iter().for_each(|why| report::note(why));
     }
+}
+
+fn count(number: u64, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// Written, read back and verified, and on the disk before anything is taken out.
@@ -138,7 +141,10 @@ async fn take_out(journal: &dyn Journal, choice: Choice, folder: &Path, now: Tim
         return Ok(outcome);
     }
     let (file, events) = write(journal, &heads, folder, now).await?;
-    outcome.archived = journal.remove(heads).await?;
+    // Of those written out, what others came to need meanwhile stays, and is in both.
+    let oldest_first: Vec<_> = heads.iter().map(|head| head.chain.clone()).collect();
+    let removed = journal.remove(heads).await?;
+    outcome.archived = oldest_first.into_iter().filter(|chain| removed.contains(chain)).collect();
     (outcome.file, outcome.events) = (Some(file), events);
     outcome.compacted = journal.compact().await?;
     Ok(outcome)

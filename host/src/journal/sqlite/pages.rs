@@ -47,7 +47,7 @@ pub fn continued(connection: &Connection) -> rusqlite::Result<Vec<(ChainId, Chai
 }
 
 /// Of a first event, the chain that it carries on; a payload that is no JSON names none.
-pub const PARENT: &str = "CASE WHEN json_valid(event.payload) THEN json_extract(event.payload, '$.continues') END";
+const PARENT: &str = "CASE WHEN json_valid(event.payload) THEN json_extract(event.payload, '$.continues') END";
 
 pub fn records(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Vec<Stored>> {
     let sql = "SELECT seq, at, kind, payload, epoch, prev_hash, hash FROM event WHERE chain = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3";

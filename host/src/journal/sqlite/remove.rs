@@ -1,46 +1,58 @@
 //! Chains taken out of the database, and the room they leave given back.
 
+use std::collections::{HashMap, HashSet};
+
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::fault;
-use super::pages::PARENT;
 use super::write::signed;
+use super::{fault, pages};
 use crate::chain::ChainId;
 use crate::journal::records::Head;
 
 /// Of all pages, the share that must be free before the file is written anew: it takes as long as the whole is large.
 const FREE_SHARE: u64 = 4;
 
-/// One transaction per chain: others write in between.
+/// Taken out in one transaction: others write in between.
+const CHAINS_MAX: usize = 64;
+
+/// The last of `heads` first: what carries another on has to go before it.
 pub fn remove(connection: &mut Connection, heads: &[Head]) -> rusqlite::Result<Vec<ChainId>> {
     let mut removed = Vec::new();
-    for head in heads {
-        if remove_one(connection, head)? {
+    for some in heads.rchunks(CHAINS_MAX) {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Read anew: a chain that was begun since the choice was made may carry one of these on.
+        let mut carrying_on: HashMap<ChainId, HashSet<ChainId>> = HashMap::new();
+        let mut parents = HashMap::new();
+        for (chain, parent) in pages::continued(&transaction)? {
+            carrying_on.entry(parent.clone()).or_default().insert(chain.clone());
+            parents.insert(chain, parent);
+        }
+        for head in some.iter().rev() {
+            let needed = carrying_on.get(&head.chain).is_some_and(|chains| !chains.is_empty());
+            if needed || !remove_one(&transaction, head)? {
+                continue;
+            }
+            if let Some(chains) = parents.get(&head.chain).and_then(|parent| carrying_on.get_mut(parent)) {
+                chains.remove(&head.chain);
+            }
             removed.push(head.chain.clone());
         }
+        transaction.commit()?;
     }
     Ok(removed)
 }
 
-fn remove_one(connection: &mut Connection, head: &Head) -> rusqlite::Result<bool> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+fn remove_one(connection: &Connection, head: &Head) -> rusqlite::Result<bool> {
     let chain = &head.chain.0;
-    // A chain that was begun since the choice was made may carry this one on; none that is older than it does.
-    let taken = transaction.execute(
-        &format!(
-            "DELETE FROM chain WHERE id = ?1 AND head = ?2 AND head_hash = ?3 AND status IN ('completed', 'rejected', 'failed', 'cancelled')
-             AND NOT EXISTS (
-                 SELECT 1 FROM chain AS later JOIN event ON event.chain = later.id AND event.seq = 1
-                 WHERE later.started_at >= chain.updated_at AND later.id <> ?1 AND {PARENT} = ?1)"
-        ),
+    let taken = connection.execute(
+        "DELETE FROM chain WHERE id = ?1 AND head = ?2 AND head_hash = ?3 AND status IN ('completed', 'rejected', 'failed', 'cancelled')",
         params![chain, signed(head.seq), head.hash],
     )?;
     if taken == 1 {
         for table in ["event", "call", "pause", "keyvalue"] {
-            transaction.execute(&format!("DELETE FROM {table} WHERE chain = ?1"), [chain])?;
+            connection.execute(&format!("DELETE FROM {table} WHERE chain = ?1"), [chain])?;
         }
     }
-    transaction.commit()?;
     Ok(taken == 1)
 }
 

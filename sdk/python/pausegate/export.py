@@ -1,0 +1,115 @@
+"""The component's side: translates between the plain values of `contract` and the classes that componentize-py makes.
+
+Imported by `build` alone; outside a component there are no such classes.
+"""
+
+import json
+
+from componentize_py_types import Err
+from wit_world import exports
+from wit_world.imports import log as host_log
+from wit_world.imports import pausegate_plugin_types as wit
+from wit_world.imports import progress as host_progress
+
+from . import contract, http_wasi, log
+from .content import Blob, Json, Text
+from .tool import TOOLS, attempt
+from .want import WANTS
+
+
+def _tool(tool) -> wit.Tool:
+    output = None if tool.output_schema is None else json.dumps(tool.output_schema)
+    effects = wit.Effects[tool.effects.upper().replace("-", "_")]
+    return wit.Tool(tool.name, tool.title, tool.description, json.dumps(tool.input_schema), output, effects, [])
+
+
+def catalog() -> wit.Catalog:
+    return wit.Catalog([_tool(tool) for tool in TOOLS.values()], [wit.Want(want.capability, want.scope, want.why) for want in WANTS], [])
+
+
+def _asked(ask) -> contract.Ask:
+    match ask:
+        case wit.Ask_Approval():
+            return contract.Ask("approval")
+        case wit.Ask_Choice(options):
+            return contract.Ask("choice", options=tuple((option.value, option.label) for option in options))
+        case wit.Ask_Text():
+            return contract.Ask("text")
+        case wit.Ask_Form(schema):
+            return contract.Ask("form", schema=schema)
+        case wit.Ask_Other(question):
+            return contract.Ask("other", kind=question.kind, schema=question.schema)
+
+
+def _ask(ask: contract.Ask):
+    match ask.case:
+        case "approval":
+            return wit.Ask_Approval()
+        case "choice":
+            return wit.Ask_Choice([wit.Choice(value, label) for value, label in ask.options])
+        case "text":
+            return wit.Ask_Text()
+        case "form":
+            return wit.Ask_Form(ask.schema)
+        case _:
+            return wit.Ask_Other(wit.Question(ask.kind, ask.schema))
+
+
+def _given(call) -> contract.Given:
+    answers = tuple(contract.Answer(a.key, _asked(a.asked), a.value, a.note, a.context) for a in call.answers)
+    return contract.Given(
+        call.tool, call.arguments, call.id, call.attempt, call.idempotency_key, call.time_left_ms, call.approved, answers, call.state
+    )
+
+
+def _piece(piece) -> wit.Content:
+    match piece:
+        case Text(text):
+            body = wit.Body_Text(text)
+        case Json(value):
+            body = wit.Body_Structured(json.dumps(value, ensure_ascii=False))
+        case Blob(media_type, data):
+            body = wit.Body_Blob(wit.Blob(media_type, data))
+    return wit.Content(body, [])
+
+
+def _outcome(outcome: contract.Outcome):
+    match outcome:
+        case contract.Done(content):
+            return wit.Outcome_Done(wit.Success([_piece(piece) for piece in content], []))
+        case contract.Failed(kind, message, wait, effect):
+            return wit.Outcome_Failed(wit.Failure(kind, message, wait, wit.EffectState[effect.upper()], []))
+        case contract.Pause(key, reason, ask, context, state):
+            return wit.Outcome_Pause(wit.Pause(key, reason, context, _ask(ask), state, []))
+
+
+class Tools(exports.Tools):
+    """What the component exports. The catalog was made at build."""
+
+    def list_tools(self) -> wit.Catalog:
+        return CATALOG
+
+    def call_tool(self, call: wit.Call):
+        try:
+            return _outcome(attempt(_given(call)))
+        except BaseException as error:  # An exception that got here would be a trap.
+            failure = f"the plugin could not word its result: {type(error).__name__}: {error}"
+            return wit.Outcome_Failed(wit.Failure("failed", failure, None, wit.EffectState.MAYBE, []))
+
+
+class _Host(log.StandardError):
+    def write(self, level: str, message: str) -> None:
+        host_log.write(host_log.Level[level.upper()], message)
+
+    def progress(self, done: float, total: float | None, message: str) -> None:
+        host_progress.report(done, total, message)
+
+
+def made() -> None:
+    """Takes the tools that the plugin's module made; called once, at build."""
+    global CATALOG
+    if not TOOLS:
+        raise Err("the plugin has no tools: decorate a function with `@tool`")
+    CATALOG = catalog()
+    log.send_to(_Host())
+    http_wasi.install()

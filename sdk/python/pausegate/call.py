@@ -76,7 +76,9 @@ class Call:
 
     def ask_approval(self, reason: str, *, context: Any = None) -> None:
         """Goes on if a person approved this call, by a rule of the operator or by answering this; else asks."""
-        if self.question is None and self.approved:
+        # An answer to another question approved the call too, but a yes to one thing is none to another.
+        by_rule = self.approved and not any(answer.asked.case == "approval" for answer in self.given.answers)
+        if self.question is None and by_rule:
             return
         self.ask(approval_key(reason), reason, Approval(), context=context)
 

@@ -49,7 +49,9 @@ class Outcome:
         if self.pause is None:
             raise AssertionError(f"not a question: {self!r}")
         answer = contract.Answer(self.pause.key, self.pause.ask, json.dumps(write(value)), note, self.pause.context)
-        return self._again(answers=(*self._given.answers, answer), state=self.pause.state)
+        # As the host has it: a yes to a question of the call approves its arguments.
+        approved = self._given.approved or (self.pause.ask.case == "approval" and value is True)
+        return self._again(answers=(*self._given.answers, answer), state=self.pause.state, approved=approved)
 
     def approved(self) -> "Outcome":
         """The next attempt, after a person approved the call as a whole."""

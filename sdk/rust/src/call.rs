@@ -57,7 +57,9 @@ impl Call {
     /// The question.
     pub fn ask_approval(&self, question: impl Into<Question<bool>>) -> Result<()> {
         let question = question.into();
-        if self.given.approved && self.raised.borrow().is_none() {
+        // An answer to another question approved the call too, but a yes to one thing is none to another.
+        let by_rule = self.given.approved && !self.given.answers.iter().any(|answer| answer.asked == types::Ask::Approval);
+        if by_rule && self.raised.borrow().is_none() {
             return Ok(());
         }
         // The key holds the reason, so that a yes to one thing is none to another.

@@ -1,0 +1,21 @@
+/** What the component exports. The catalog was made at build, when the plugin's modules were loaded. */
+
+import type { Given, Outcome } from "./contract.ts";
+import { words } from "./failure.ts";
+import { attempt, TOOLS } from "./tool.ts";
+import { WANTS } from "./want.ts";
+
+export const tools = {
+  listTools() {
+    return { tools: [...TOOLS.values()].map((tool) => tool.record), wants: WANTS, meta: [] };
+  },
+  callTool(call: Given): Outcome {
+    try {
+      return attempt(call);
+    } catch (error) {
+      // An error that got here would be a trap.
+      const message = `the plugin could not word its result: ${words(error)}`;
+      return { tag: "failed", val: { kind: "failed", message, retryAfterMs: null, effect: "maybe", meta: [] } };
+    }
+  },
+};

@@ -1,0 +1,3 @@
+export function all(): [string, string][] {
+  return Object.entries(process.env).map(([name, value]) => [name, value ?? ""]);
+}

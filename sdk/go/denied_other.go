@@ -1,0 +1,5 @@
+//go:build !wasip1
+
+package pausegate
+
+func isDenied(error) bool { return false }

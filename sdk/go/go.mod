@@ -1,0 +1,3 @@
+module pausegate.example/sdk
+
+go 1.27

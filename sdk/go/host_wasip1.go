@@ -1,0 +1,153 @@
+package pausegate
+
+import (
+	"fmt"
+	"time"
+
+	_ "pausegate.example/sdk/internal/bindings"
+	export "pausegate.example/sdk/internal/bindings/export_pausegate_plugin_tools"
+	host_log "pausegate.example/sdk/internal/bindings/pausegate_plugin_log"
+	host_progress "pausegate.example/sdk/internal/bindings/pausegate_plugin_progress"
+	types "pausegate.example/sdk/internal/bindings/pausegate_plugin_types"
+	wit "pausegate.example/sdk/internal/wit/types"
+)
+
+func init() {
+	export.List = catalog
+	export.Call = answerCall
+}
+
+func hostLog(level Level, message string) { host_log.Write(uint8(level), message) }
+
+func hostProgress(done, total float64, message string) {
+	known := wit.None[float64]()
+	if total > 0 {
+		known = wit.Some(total)
+	}
+	host_progress.Report(done, known, message)
+}
+
+func catalog() (types.Catalog, error) {
+	if err := check(tools); err != nil {
+		return types.Catalog{}, err
+	}
+	effects := map[Effects]types.Effects{Once: types.Effects_Once, Idempotent: types.Effects_Idempotent, ReadOnly: types.Effects_ReadOnly}
+	made := types.Catalog{}
+	for _, tool := range tools {
+		made.Tools = append(made.Tools, types.Tool{
+			Name:         tool.Name,
+			Title:        optional(tool.Title),
+			Description:  tool.Description,
+			InputSchema:  tool.inputSchema,
+			OutputSchema: optional(tool.outputSchema),
+			Effects:      effects[tool.Effects],
+		})
+	}
+	for _, want := range wants {
+		made.Wants = append(made.Wants, types.Want{Capability: want.capability, Scope: want.scope, Why: want.why})
+	}
+	return made, nil
+}
+
+func answerCall(call types.Call) (made types.Outcome) {
+	// A panic that got here would be a trap.
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			failure := Failure{Kind: Failed, Message: fmt.Sprintf("the plugin could not word its result: %v", panicked), Effect: MaybeEffect}
+			made = types.MakeOutcomeFailed(failureRecord(&failure))
+		}
+	}()
+	outcome := attempt(givenOf(call), tools)
+	switch {
+	case outcome.pause != nil:
+		return types.MakeOutcomePause(pauseRecord(outcome.pause))
+	case outcome.failed != nil:
+		return types.MakeOutcomeFailed(failureRecord(outcome.failed))
+	}
+	success := types.Success{}
+	for _, content := range outcome.done {
+		success.Content = append(success.Content, types.Content{Body: bodyOf(content)})
+	}
+	return types.MakeOutcomeDone(success)
+}
+
+func givenOf(call types.Call) given {
+	made := given{
+		id: call.Id, tool: call.Tool, arguments: call.Arguments, idempotencyKey: call.IdempotencyKey,
+		attempt: call.Attempt, timeLeftMs: call.TimeLeftMs, approved: call.Approved, state: call.State.SomeOr(nil),
+	}
+	for _, answer := range call.Answers {
+		made.answers = append(made.answers, Answer{answer.Key, answer.Value, answer.Note.SomeOr(""), answer.Context.SomeOr(""), askOf(answer.Asked)})
+	}
+	return made
+}
+
+func askOf(ask types.Ask) Ask {
+	switch ask.Tag() {
+	case types.Ask_Choice:
+		choices := []Choice{}
+		for _, choice := range ask.Choice() {
+			choices = append(choices, Choice{choice.Value, choice.Label.SomeOr("")})
+		}
+		return OneOf(choices)
+	case types.Ask_Text:
+		return FreeText()
+	case types.Ask_Form:
+		return Ask{kind: askForm, schema: ask.Form()}
+	case types.Ask_Other:
+		return Other(ask.Other().Kind, ask.Other().Schema)
+	}
+	return Approval()
+}
+
+func askRecord(ask Ask) types.Ask {
+	switch ask.kind {
+	case askChoice:
+		choices := []types.Choice{}
+		for _, choice := range ask.choices {
+			choices = append(choices, types.Choice{Value: choice.Value, Label: optional(choice.Label)})
+		}
+		return types.MakeAskChoice(choices)
+	case askText:
+		return types.MakeAskText()
+	case askForm:
+		return types.MakeAskForm(ask.schema)
+	case askOther:
+		return types.MakeAskOther(types.Question{Kind: ask.name, Schema: ask.schema})
+	}
+	return types.MakeAskApproval()
+}
+
+func pauseRecord(pause *Pause) types.Pause {
+	state := wit.None[[]uint8]()
+	if pause.state != nil {
+		state = wit.Some(pause.state)
+	}
+	return types.Pause{Key: pause.Key, Reason: pause.Reason, Context: optional(pause.Context), Ask: askRecord(pause.Ask), State: state}
+}
+
+func failureRecord(failure *Failure) types.Failure {
+	effects := map[Effect]types.EffectState{NoEffect: types.EffectState_None, MaybeEffect: types.EffectState_Maybe, Happened: types.EffectState_Happened}
+	wait := wit.None[uint32]()
+	if failure.RetryAfter > 0 {
+		wait = wit.Some(uint32(min(failure.RetryAfter/time.Millisecond, 1<<32-1)))
+	}
+	return types.Failure{Kind: string(failure.Kind), Message: failure.Message, RetryAfterMs: wait, Effect: effects[failure.Effect]}
+}
+
+func bodyOf(content Content) types.Body {
+	switch content.kind {
+	case jsonContent:
+		return types.MakeBodyStructured(content.text)
+	case blobContent:
+		return types.MakeBodyBlob(types.Blob{MediaType: content.mediaType, Data: content.data})
+	}
+	return types.MakeBodyText(content.text)
+}
+
+func optional(text string) wit.Option[string] {
+	if text == "" {
+		return wit.None[string]()
+	}
+	return wit.Some(text)
+}

@@ -187,6 +187,16 @@ fn an_approval_of_one_thing_is_none_of_another() {
 }
 
 #[test]
+fn s02_a_yes_to_one_question_is_none_to_another() {
+    let first = Call::test("delete").ask_approval("Delete a").unwrap_err();
+    // As the host has it: a yes to a question of the call approves its arguments.
+    let call = Call::test("delete").answering(&first, true).approved();
+    call.ask_approval("Delete a").unwrap();
+    let second = call.ask_approval("Delete b").unwrap_err();
+    assert_eq!(second.pause().unwrap().reason, "Delete b");
+}
+
+#[test]
 fn an_approved_call_is_not_asked_again() {
     Call::test("delete").approved().ask_approval("Delete a").unwrap();
     // A question of its own is no approval of the call.

@@ -91,6 +91,12 @@ impl TestEnvironment {
         self.add(&built("guests"), name);
     }
 
+    /// The conformance plugin in a language, as `conform`; false if it is not built.
+    pub fn add_conform(&self, language: &str) -> bool {
+        let from = target().join("conformance").join(format!("{language}.wasm"));
+        std::fs::copy(from, self.path("home/.local/share/pausegate/plugins/conform.wasm")).is_ok()
+    }
+
     fn add(&self, from: &Path, name: &str) {
         let to = self.path("home/.local/share/pausegate/plugins");
         std::fs::create_dir_all(&to).unwrap();

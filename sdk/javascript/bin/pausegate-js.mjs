@@ -125,7 +125,9 @@ async function inScratch(work) {
 /** A world with the imports that the bundle has and no more. */
 function writeWorld(scratch, imports) {
   const wit = path.join(scratch, "wit");
-  fs.cpSync(fs.realpathSync(path.join(sdk, "wit")), wit, { recursive: true });
+  // A link in the repository, a copy in the package.
+  const from = ["wit", "packed-wit"].map((name) => path.join(sdk, name)).find((name) => fs.existsSync(name));
+  fs.cpSync(fs.realpathSync(from), wit, { recursive: true });
   addHeldPackages(wit);
   const lines = [...new Set(imports)].filter((name) => !name.startsWith("pausegate:")).map((name) => `  import ${name};\n`);
   fs.appendFileSync(path.join(wit, "plugin.wit"), `\nworld made {\n  include plugin;\n${lines.join("")}}\n`);

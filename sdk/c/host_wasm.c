@@ -14,7 +14,32 @@ static plugin_http_string_t string_of(const char *text, size_t length) {
   return made;
 }
 
-static plugin_http_string_t string(const char *text) { return string_of(text, strlen(text)); }
+/* The bytes of the letter at `text`, or 0 for bytes that are no letter of UTF-8. */
+static size_t letter(const unsigned char *text, size_t length) {
+  unsigned char first = text[0];
+  size_t bytes = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  if (bytes == 0 || bytes > length) return 0;
+  for (size_t at = 1; at < bytes; at++)
+    if ((text[at] & 0xc0) != 0x80) return 0;
+  bool overlong = (first == 0xe0 && text[1] < 0xa0) || (first == 0xf0 && text[1] < 0x90);
+  bool beyond = (first == 0xed && text[1] > 0x9f) || (first == 0xf4 && text[1] > 0x8f);
+  return overlong || beyond ? 0 : bytes;
+}
+
+/* Text that is UTF-8, with U+FFFD for what is not: nothing else crosses to the host. */
+static plugin_http_string_t valid(const char *text, size_t length) {
+  plugin_http_string_t made = {malloc(3 * length + 1), 0};
+  if (!made.ptr) abort();
+  for (size_t at = 0; at < length;) {
+    size_t bytes = letter((const unsigned char *)text + at, length - at);
+    memcpy(made.ptr + made.len, bytes ? text + at : "\xef\xbf\xbd", bytes ? bytes : 3);
+    made.len += bytes ? bytes : 3;
+    at += bytes ? bytes : 1;
+  }
+  return made;
+}
+
+static plugin_http_string_t string(const char *text) { return valid(text, strlen(text)); }
 
 static plugin_http_option_string_t optional(const char *text) {
   plugin_http_option_string_t made = {0};
@@ -135,7 +160,7 @@ static pausegate_plugin_types_content_t content_of(const pg_piece *piece) {
   switch (piece->is) {
     case PG_PIECE_TEXT:
       made.body.tag = PAUSEGATE_PLUGIN_TYPES_BODY_TEXT;
-      made.body.val.text = string_of(piece->bytes.text, piece->bytes.length);
+      made.body.val.text = valid(piece->bytes.text, piece->bytes.length);
       break;
     case PG_PIECE_JSON:
       made.body.tag = PAUSEGATE_PLUGIN_TYPES_BODY_STRUCTURED;
@@ -220,11 +245,13 @@ void exports_pausegate_plugin_tools_call_tool(exports_pausegate_plugin_tools_cal
 /* ---- lines ---- */
 
 void pg_host_log(pg_level level, const char *message, size_t length) {
-  plugin_http_string_t line = {(uint8_t *)message, length};
+  plugin_http_string_t line = valid(message, length);
   pausegate_plugin_log_write((pausegate_plugin_log_level_t)level, &line);
+  free(line.ptr);
 }
 
 void pg_host_progress(double done, double total, const char *message) {
-  plugin_http_string_t line = {(uint8_t *)message, strlen(message)};
+  plugin_http_string_t line = string(message);
   pausegate_plugin_progress_report(done, total < 0 ? NULL : &total, &line);
+  free(line.ptr);
 }

@@ -22,7 +22,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* For languages that can read this header but not yyjson's inline functions. */
+#ifdef PG_OPAQUE_JSON
+typedef struct yyjson_val yyjson_val;
+typedef struct yyjson_mut_val yyjson_mut_val;
+typedef struct yyjson_mut_doc yyjson_mut_doc;
+#else
 #include "yyjson/yyjson.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {

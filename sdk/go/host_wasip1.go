@@ -2,6 +2,7 @@ package pausegate
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	_ "pausegate.example/sdk/internal/bindings"
@@ -17,14 +18,17 @@ func init() {
 	export.Call = answerCall
 }
 
-func hostLog(level Level, message string) { host_log.Write(uint8(level), message) }
+func hostLog(level Level, message string) { host_log.Write(uint8(level), valid(message)) }
+
+// valid is text that is UTF-8: nothing else crosses to the host.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 func hostProgress(done, total float64, message string) {
 	known := wit.None[float64]()
 	if total > 0 {
 		known = wit.Some(total)
 	}
-	host_progress.Report(done, known, message)
+	host_progress.Report(done, known, valid(message))
 }
 
 func catalog() (types.Catalog, error) {
@@ -105,7 +109,7 @@ func askRecord(ask Ask) types.Ask {
 	case askChoice:
 		choices := []types.Choice{}
 		for _, choice := range ask.choices {
-			choices = append(choices, types.Choice{Value: choice.Value, Label: optional(choice.Label)})
+			choices = append(choices, types.Choice{Value: valid(choice.Value), Label: optional(choice.Label)})
 		}
 		return types.MakeAskChoice(choices)
 	case askText:
@@ -123,7 +127,7 @@ func pauseRecord(pause *Pause) types.Pause {
 	if pause.state != nil {
 		state = wit.Some(pause.state)
 	}
-	return types.Pause{Key: pause.Key, Reason: pause.Reason, Context: optional(pause.Context), Ask: askRecord(pause.Ask), State: state}
+	return types.Pause{Key: valid(pause.Key), Reason: valid(pause.Reason), Context: optional(pause.Context), Ask: askRecord(pause.Ask), State: state}
 }
 
 func failureRecord(failure *Failure) types.Failure {
@@ -132,7 +136,7 @@ func failureRecord(failure *Failure) types.Failure {
 	if failure.RetryAfter > 0 {
 		wait = wit.Some(uint32(min(failure.RetryAfter/time.Millisecond, 1<<32-1)))
 	}
-	return types.Failure{Kind: string(failure.Kind), Message: failure.Message, RetryAfterMs: wait, Effect: effects[failure.Effect]}
+	return types.Failure{Kind: string(failure.Kind), Message: valid(failure.Message), RetryAfterMs: wait, Effect: effects[failure.Effect]}
 }
 
 func bodyOf(content Content) types.Body {
@@ -140,14 +144,14 @@ func bodyOf(content Content) types.Body {
 	case jsonContent:
 		return types.MakeBodyStructured(content.text)
 	case blobContent:
-		return types.MakeBodyBlob(types.Blob{MediaType: content.mediaType, Data: content.data})
+		return types.MakeBodyBlob(types.Blob{MediaType: valid(content.mediaType), Data: content.data})
 	}
-	return types.MakeBodyText(content.text)
+	return types.MakeBodyText(valid(content.text))
 }
 
 func optional(text string) wit.Option[string] {
 	if text == "" {
 		return wit.None[string]()
 	}
-	return wit.Some(text)
+	return wit.Some(valid(text))
 }

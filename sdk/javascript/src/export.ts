@@ -4,6 +4,7 @@ import type { Given, Outcome } from "./contract.ts";
 import { words } from "./failure.ts";
 import { attempt, TOOLS } from "./tool.ts";
 import { WANTS } from "./want.ts";
+import { crossing, wellFormed } from "./wellformed.ts";
 
 export const tools = {
   listTools() {
@@ -11,10 +12,10 @@ export const tools = {
   },
   callTool(call: Given): Outcome {
     try {
-      return attempt(call);
+      return crossing(attempt(call));
     } catch (error) {
       // An error that got here would be a trap.
-      const message = `the plugin could not word its result: ${words(error)}`;
+      const message = `the plugin could not word its result: ${wellFormed(words(error))}`;
       return { tag: "failed", val: { kind: "failed", message, retryAfterMs: null, effect: "maybe", meta: [] } };
     }
   },

@@ -4,12 +4,13 @@
  */
 
 import * as host from "./host/log.ts";
+import { wellFormed } from "./wellformed.ts";
 
 export const LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type Level = (typeof LEVELS)[number];
 
 function write(level: Level, parts: unknown[]): void {
-  host.write(level, parts.map(shown).join(" "));
+  host.write(level, wellFormed(parts.map(shown).join(" ")));
 }
 
 export const log = {
@@ -22,7 +23,7 @@ export const log = {
 
 /** Says that `done` of `total` is done, in a unit of your choice; `done` only grows. */
 export function progress(done: number, total?: number, message = ""): void {
-  host.report(done, total ?? null, message);
+  host.report(done, total ?? null, wellFormed(message));
 }
 
 function shown(part: unknown): string {

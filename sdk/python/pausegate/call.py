@@ -84,7 +84,7 @@ class Call:
 
     def save(self, state: Any) -> None:
         """Keeps a JSON value for the attempt after the next question. It stays until it is saved anew."""
-        saved = json.dumps(write(state), ensure_ascii=False, allow_nan=False).encode()
+        saved = json.dumps(write(state), ensure_ascii=False, allow_nan=False).encode(errors="replace")
         if len(saved) > STATE_BYTES_MAX:
             raise Failure("too-large", f"the state to save is {len(saved)} bytes, at most {STATE_BYTES_MAX} are kept")
         self._state = saved

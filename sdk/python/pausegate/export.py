@@ -17,6 +17,15 @@ from .tool import TOOLS, attempt
 from .want import WANTS
 
 
+def _text(text: str) -> str:
+    """Text that is UTF-8: half a pair of surrogates, as in `"\\ud800"`, cannot cross to the host."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else _text(text)
+
+
 def _tool(tool) -> wit.Tool:
     output = None if tool.output_schema is None else json.dumps(tool.output_schema)
     effects = wit.Effects[tool.effects.upper().replace("-", "_")]
@@ -46,7 +55,7 @@ def _ask(ask: contract.Ask):
         case "approval":
             return wit.Ask_Approval()
         case "choice":
-            return wit.Ask_Choice([wit.Choice(value, label) for value, label in ask.options])
+            return wit.Ask_Choice([wit.Choice(_text(value), _optional(label)) for value, label in ask.options])
         case "text":
             return wit.Ask_Text()
         case "form":
@@ -65,11 +74,11 @@ def _given(call) -> contract.Given:
 def _piece(piece) -> wit.Content:
     match piece:
         case Text(text):
-            body = wit.Body_Text(text)
+            body = wit.Body_Text(_text(text))
         case Json(value):
-            body = wit.Body_Structured(json.dumps(value, ensure_ascii=False))
+            body = wit.Body_Structured(_text(json.dumps(value, ensure_ascii=False)))
         case Blob(media_type, data):
-            body = wit.Body_Blob(wit.Blob(media_type, data))
+            body = wit.Body_Blob(wit.Blob(_text(media_type), data))
     return wit.Content(body, [])
 
 
@@ -78,9 +87,9 @@ def _outcome(outcome: contract.Outcome):
         case contract.Done(content):
             return wit.Outcome_Done(wit.Success([_piece(piece) for piece in content], []))
         case contract.Failed(kind, message, wait, effect):
-            return wit.Outcome_Failed(wit.Failure(kind, message, wait, wit.EffectState[effect.upper()], []))
+            return wit.Outcome_Failed(wit.Failure(kind, _text(message), wait, wit.EffectState[effect.upper()], []))
         case contract.Pause(key, reason, ask, context, state):
-            return wit.Outcome_Pause(wit.Pause(key, reason, context, _ask(ask), state, []))
+            return wit.Outcome_Pause(wit.Pause(_text(key), _text(reason), context, _ask(ask), state, []))
 
 
 class Tools(exports.Tools):
@@ -99,10 +108,10 @@ class Tools(exports.Tools):
 
 class _Host(log.StandardError):
     def write(self, level: str, message: str) -> None:
-        host_log.write(host_log.Level[level.upper()], message)
+        host_log.write(host_log.Level[level.upper()], _text(message))
 
     def progress(self, done: float, total: float | None, message: str) -> None:
-        host_progress.report(done, total, message)
+        host_progress.report(done, total, _text(message))
 
 
 def made() -> None:

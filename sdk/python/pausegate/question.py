@@ -107,6 +107,6 @@ class Pause(BaseException):
 def approval_key(reason: str) -> str:
     """Holds the reason, so that a yes to one thing is none to another. FNV-1a, the same in every language."""
     hash_ = 0xCBF29CE484222325
-    for byte in reason.encode():
+    for byte in reason.encode(errors="replace"):
         hash_ = (hash_ ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return f"approval-{hash_:016x}"

@@ -245,6 +245,8 @@ static void length(pg_call *call) {
   pg_json(call, length);
 }
 
+static void broken(pg_call *call) { pg_text(call, "a\xff" "b"); }
+
 static void pieces(pg_call *call) {
   yyjson_mut_val *two = yyjson_mut_obj(pg_doc(call));
   yyjson_mut_obj_add_int(pg_doc(call), two, "two", 2);
@@ -329,6 +331,7 @@ static const pg_tool tools[] = {
     {.name = "random", .about = "Rolls a number below 2^48.", .effects = PG_READ_ONLY, .run = random_number},
     {.name = "big", .about = "Makes a long text.", .effects = PG_READ_ONLY, .parameters = bytes, .run = big},
     {.name = "length", .about = "Counts the bytes of its text as UTF-8.", .effects = PG_READ_ONLY, .parameters = a_text, .run = length},
+    {.name = "broken", .about = "Hands back text that is not Unicode.", .effects = PG_READ_ONLY, .run = broken},
     {.name = "pieces", .about = "Hands back text, a value and bytes.", .effects = PG_READ_ONLY, .run = pieces},
     {.name = "nothing", .about = "Hands nothing back.", .effects = PG_READ_ONLY, .run = nothing},
     {.name = "about", .about = "Tells what it knows of its call.", .effects = PG_READ_ONLY, .run = about},

@@ -219,6 +219,7 @@ func init() {
 	reading("length", "Counts the bytes of its text as UTF-8.", func(_ *pausegate.Call, args textArgs) (map[string]int, error) {
 		return map[string]int{"bytes": len(args.Text)}, nil
 	})
+	reading("broken", "Hands back text that is not Unicode.", func(_ *pausegate.Call, _ none) (string, error) { return "a\xffb", nil })
 	reading("pieces", "Hands back text, a value and bytes.", func(_ *pausegate.Call, _ none) ([]pausegate.Content, error) {
 		two, err := pausegate.JSON(map[string]int{"two": 2})
 		return []pausegate.Content{pausegate.Text("one"), two, pausegate.Blob("image/png", []byte("\x89PNG"))}, err

@@ -284,6 +284,12 @@ def length(text: str) -> Length:
 
 
 @tool(effects="read-only")
+def broken() -> str:
+    """Hands back text that is not Unicode."""
+    return "a\ud800b"
+
+
+@tool(effects="read-only")
 def pieces():
     """Hands back text, a value and bytes."""
     return [Text("one"), Json({"two": 2}), Blob("image/png", b"\x89PNG")]

@@ -313,6 +313,13 @@ tool({
 });
 
 tool({
+  name: "broken",
+  description: "Hands back text that is not Unicode.",
+  effects: "read-only",
+  handler: () => "a\ud800b",
+});
+
+tool({
   name: "pieces",
   description: "Hands back text, a value and bytes.",
   effects: "read-only",

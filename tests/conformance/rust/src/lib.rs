@@ -298,6 +298,12 @@ fn length(text: String) -> Result<Json<Value>> {
     Ok(Json(json!({ "bytes": text.len() })))
 }
 
+/// Hands back text that is not Unicode.
+#[tool(effects = "read-only")]
+fn broken() -> Result<String> {
+    Ok(String::from_utf8_lossy(b"a\xffb").into_owned())
+}
+
 /// Hands back text, a value and bytes.
 #[tool(effects = "read-only")]
 fn pieces() -> Result<Vec<Content>> {
@@ -334,7 +340,7 @@ fn counter() -> Result<String> {
 pausegate_sdk::export! {
     tools: [
         echo, types, any, fail, crash, approve, approve_both, choose, paint, text, form, rate, trip, swallow, save_much, say, count, read,
-        write, list, get, env, now, random, big, length, pieces, nothing, about, counter,
+        write, list, get, env, now, random, big, length, broken, pieces, nothing, about, counter,
     ],
     wants: [Want::fs("/data", "write", "reads and writes test files")],
 }

@@ -4,6 +4,10 @@ Imported by `build` alone; outside a component there are no such classes.
 """
 
 import json
+import re
+
+# Python looks a codec up when it is first used, and in a component there are no files: these are there.
+from encodings import ascii, cp1252, latin_1, utf_8_sig, utf_16, utf_16_be, utf_16_le  # noqa: F401
 
 from componentize_py_types import Err
 from wit_world import exports
@@ -16,10 +20,12 @@ from .content import Blob, Json, Text
 from .tool import TOOLS, attempt
 from .want import WANTS
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 
 def _text(text: str) -> str:
     """Text that is UTF-8: half a pair of surrogates, as in `"\\ud800"`, cannot cross to the host."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def _optional(text: str | None) -> str | None:

@@ -16,11 +16,13 @@ use crate::state::ChainState;
 
 pub mod archive;
 pub mod audit;
+mod entry;
 pub mod export;
 mod projection;
 pub mod record;
 pub mod records;
 pub mod sqlite;
+mod stored;
 
 use records::Records;
 pub use sqlite::SqliteJournal;

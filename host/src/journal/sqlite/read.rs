@@ -11,8 +11,10 @@ use super::write::{signed, unsigned};
 use crate::call::CallKey;
 use crate::chain::{Actor, ChainId, ChainStatus, Seq};
 use crate::event::Stamped;
+use crate::journal::entry::Position;
 use crate::journal::projection::{PauseProjection, Projection};
 use crate::journal::record::{NO_HASH, Record, Stored};
+use crate::journal::stored;
 use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow};
 use crate::pause::PauseId;
 
@@ -22,25 +24,19 @@ const CHAIN_COLUMNS: &str = "id, status, detail, title, model, turns, calls, ope
 pub fn events(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Result<Vec<Stamped>, JournalError>> {
     let moment = connection.unchecked_transaction()?;
     // The event before them says which hash the first builds on.
-    let mut stored = stored(&moment, chain, after.saturating_sub(1))?;
+    let mut stored = rows(&moment, chain, after.saturating_sub(1))?;
     let head = head(&moment, chain)?;
     let before = (after > 0 && stored.first().is_some_and(|first| first.record.seq == after)).then(|| stored.remove(0));
     let hash = before.map_or(NO_HASH.to_vec(), |before| before.hash);
-    Ok(verified(chain, after, &hash, &stored).and_then(|()| complete(chain, after, head, &stored)).and_then(|()| stamped(chain, &stored)))
+    Ok(stored::read_on(chain, after, &hash, head, &stored))
 }
 
 /// All records of a chain, oldest first.
 pub fn records(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Vec<Stored>> {
-    stored(connection, chain, 0)
+    rows(connection, chain, 0)
 }
 
-/// What they say, from the first on, where they are what was written.
-pub fn checked(chain: &ChainId, stored: &[Stored]) -> Result<Vec<Stamped>, JournalError> {
-    verified(chain, 0, &NO_HASH, stored)?;
-    stamped(chain, stored)
-}
-
-fn stored(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Vec<Stored>> {
+fn rows(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Vec<Stored>> {
     let sql = "SELECT seq, at, kind, payload, epoch, prev_hash, hash FROM event WHERE chain = ?1 AND seq > ?2 ORDER BY seq";
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![chain.0, signed(after)], |row| {
@@ -50,38 +46,8 @@ fn stored(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Res
     rows.collect()
 }
 
-/// Without a gap, each hashed as it stands, on the hash of the one before.
-fn verified(chain: &ChainId, after: Seq, hash: &[u8], stored: &[Stored]) -> Result<(), JournalError> {
-    let damaged = |seq, what| Err(JournalError::Damaged { chain: chain.clone(), seq, what });
-    let mut before = hash;
-    for (stored, seq) in stored.iter().zip(after + 1..) {
-        if stored.record.seq != seq {
-            return damaged(seq, "is missing");
-        }
-        let Ok(prev) = before.try_into() else { return damaged(seq, "builds on a hash that is none") };
-        if stored.prev_hash != before || stored.hash != stored.record.hash(chain, &prev) {
-            return damaged(seq, "is not what was written there");
-        }
-        before = &stored.hash;
-    }
-    Ok(())
-}
-
-/// The chain's row names its last event; a row that lags behind is the projection's trouble.
-fn complete(chain: &ChainId, after: Seq, head: Seq, stored: &[Stored]) -> Result<(), JournalError> {
-    let last = stored.last().map_or(after, |stored| stored.record.seq);
-    if last < head { Err(JournalError::Damaged { chain: chain.clone(), seq: last + 1, what: "is missing" }) } else { Ok(()) }
-}
-
-/// The first that cannot be read says so; a state cannot be folded over a gap.
-fn stamped(chain: &ChainId, stored: &[Stored]) -> Result<Vec<Stamped>, JournalError> {
-    let read =
-        |Stored { record, .. }: &Stored| record.read().map_err(|message| JournalError::Unreadable { chain: chain.clone(), seq: record.seq, message });
-    stored.iter().map(read).collect()
-}
-
 pub fn head(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Seq> {
-    super::write::Position::read(connection, chain).map(|at| at.head)
+    Position::read(connection, chain).map(|at| at.head)
 }
 
 /// Who the row says holds a chain; true only as long as the lock is held.

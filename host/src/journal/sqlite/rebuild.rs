@@ -3,12 +3,14 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::read;
-use super::write::{self, Position};
+use super::write;
 use crate::chain::ChainId;
 use crate::journal::JournalError;
+use crate::journal::entry::Position;
 use crate::journal::projection::Projection;
 use crate::journal::record::{Hash, Stored};
 use crate::journal::records::Rebuilt;
+use crate::journal::stored;
 use crate::state::ChainState;
 
 /// One transaction over all chains, one chain in memory at a time.
@@ -66,7 +68,7 @@ fn chains(connection: &Connection) -> rusqlite::Result<Vec<ChainId>> {
 }
 
 fn fold(chain: &ChainId, records: &[Stored]) -> Result<ChainState, JournalError> {
-    Ok(ChainState::fold(chain.clone(), &read::checked(chain, records)?))
+    Ok(ChainState::fold(chain.clone(), &stored::checked(chain, records)?))
 }
 
 /// The epoch is the row's where there is one: a chain may have been taken since its last event.

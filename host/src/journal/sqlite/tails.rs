@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::write::{Entry, Position};
 use crate::chain::{Actor, ChainId};
 use crate::journal::ChainRow;
+use crate::journal::entry::{Entry, Position};
 
 /// Chains kept; beyond it the map starts anew. More chains than one process ever runs at once.
 const KEPT_MAX: usize = 1024;

@@ -6,24 +6,10 @@ use super::keyvalue;
 use super::tails::Tails;
 use crate::call::CallKey;
 use crate::chain::{ChainId, Epoch, Seq};
-use crate::journal::projection::PauseProjection;
-use crate::journal::projection::Projection;
-use crate::journal::record::time_text;
-use crate::journal::record::{Hash, NO_HASH, Record};
-use crate::journal::{Append, ChainRow, JournalError};
-use crate::state::ChainState;
-
-/// An append made ready on the caller's side: the writer thread only checks, binds and hashes.
-pub struct Entry {
-    pub chain: ChainId,
-    pub after: Seq,
-    pub epoch: Option<Epoch>,
-    pub records: Vec<Record>,
-    pub rows: Projection,
-    pub is_promise: bool,
-    /// With these events the chain ends; what its plugins kept for it alone goes with it.
-    pub ends_for: Vec<String>,
-}
+use crate::journal::entry::{Entry, Position};
+use crate::journal::projection::{PauseProjection, Projection};
+use crate::journal::record::{Hash, NO_HASH, Record, time_text};
+use crate::journal::{ChainRow, JournalError};
 
 /// Refused by what the journal says now, or by SQLite.
 pub enum Refused {
@@ -38,26 +24,6 @@ impl From<rusqlite::Error> for Refused {
 }
 
 impl Entry {
-    pub fn of(append: &Append<'_>) -> Self {
-        for (event, seq) in append.events.iter().zip(append.after + 1..) {
-            assert_eq!(event.seq, seq, "events of an append stand in a row after what they build on");
-        }
-        assert_eq!(append.state.seq, append.after + append.events.len() as Seq, "the state is the one after the events");
-        Self {
-            chain: append.chain.clone(),
-            after: append.after,
-            epoch: append.epoch,
-            records: append.events.iter().map(Record::of).collect(),
-            rows: Projection::touched(append.events, append.state),
-            is_promise: append.events.iter().any(|stamped| stamped.event.is_promise()),
-            ends_for: if append.state.status.is_terminal() { plugins(append.state) } else { Vec::new() },
-        }
-    }
-
-    pub fn bytes(&self) -> usize {
-        self.records.iter().map(|record| record.payload.len()).sum()
-    }
-
     pub fn write(&self, connection: &Connection, tails: &mut Tails) -> Result<Seq, Refused> {
         let (prev, hashes) = match self.advance_known(connection, tails)? {
             Some(advanced) => advanced,
@@ -84,11 +50,8 @@ impl Entry {
     /// Looks at the row first, and writes all of it.
     fn advance(&self, connection: &Connection, tails: &mut Tails) -> Result<(Hash, Vec<Hash>), Refused> {
         let at = Position::read(connection, &self.chain)?;
-        if self.epoch.is_some_and(|epoch| epoch != at.epoch) {
-            return Err(Refused::Journal(JournalError::Fenced { chain: self.chain.clone() }));
-        }
-        if self.after != at.head {
-            return Err(Refused::Journal(JournalError::Moved { chain: self.chain.clone(), head: at.head }));
+        if let Some(refusal) = self.refusal(&at) {
+            return Err(Refused::Journal(refusal));
         }
         let hashes = self.hashes(&at.hash);
         let to = Position { head: self.head(), hash: last(&hashes), epoch: at.epoch };
@@ -96,44 +59,17 @@ impl Entry {
         tails.keep(&self.rows.chain, to);
         Ok((at.hash, hashes))
     }
-
-    fn head(&self) -> Seq {
-        self.after + self.records.len() as Seq
-    }
-
-    fn hashes(&self, prev: &Hash) -> Vec<Hash> {
-        let mut hash = *prev;
-        let chained = self.records.iter().map(|record| {
-            hash = record.hash(&self.chain, &hash);
-            hash
-        });
-        chained.collect()
-    }
-}
-
-/// Those of its catalogue.
-fn plugins(state: &ChainState) -> Vec<String> {
-    let mut plugins: Vec<String> = state.tools.iter().map(|tool| tool.plugin.clone()).collect();
-    plugins.dedup();
-    plugins
 }
 
 fn last(hashes: &[Hash]) -> Hash {
     *hashes.last().expect("an append has events")
 }
 
-/// Where a chain stands: what an append builds on.
-pub struct Position {
-    pub head: Seq,
-    pub hash: Hash,
-    pub epoch: Epoch,
-}
-
 impl Position {
     pub fn read(connection: &Connection, chain: &ChainId) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare_cached("SELECT head, head_hash, epoch FROM chain WHERE id = ?1")?;
         let found = statement.query_row([&chain.0], |row| Ok(Self { head: unsigned(row.get(0)?), hash: row.get(1)?, epoch: unsigned(row.get(2)?) }));
-        Ok(found.optional()?.unwrap_or(Self { head: 0, hash: NO_HASH, epoch: 0 }))
+        Ok(found.optional()?.unwrap_or(Self::START))
     }
 }
 

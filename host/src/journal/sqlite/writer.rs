@@ -22,9 +22,10 @@ use super::fault;
 use super::keyvalue::Changing;
 use super::schema::Place;
 use super::tails::Tails;
-use super::write::{self, Entry, Refused};
+use super::write::{self, Refused};
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::journal::JournalError;
+use crate::journal::entry::Entry;
 
 /// Orders waiting; whoever comes then waits for room.
 const QUEUE_MAX: usize = 256;

@@ -69,6 +69,7 @@ fn attempt(plugin: &str) -> Attempt {
         cancel: Default::default(),
         still: None,
         let_go: Default::default(),
+        lease: None,
         watcher: None,
     }
 }

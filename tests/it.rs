@@ -7,5 +7,7 @@ mod crash;
 mod e2e;
 mod hostile;
 mod models;
+#[path = "support/postgres.rs"]
+mod postgres;
 mod probes;
 mod tidy;

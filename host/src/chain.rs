@@ -141,6 +141,9 @@ pub struct Settings {
     /// can add a list and take none away.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<Vec<String>>,
+    /// Where alone workers claim the chain: the folders it was granted stand there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 impl Settings {
@@ -156,6 +159,16 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { model: None, system: None, max_turns: 20, parallel_calls: 4, pauses_per_call: 20, repeats: 3, calls_per_turn: 128, only: Vec::new() }
+        Self {
+            model: None,
+            system: None,
+            max_turns: 20,
+            parallel_calls: 4,
+            pauses_per_call: 20,
+            repeats: 3,
+            calls_per_turn: 128,
+            only: Vec::new(),
+            place: None,
+        }
     }
 }

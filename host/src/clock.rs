@@ -5,6 +5,10 @@ use std::sync::{Arc, Mutex};
 use jiff::Timestamp;
 use ulid::Ulid;
 
+mod lease;
+
+pub use lease::{Lease, since_boot};
+
 /// Time and fresh ids; tests have a fixed one.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Source>);
@@ -26,6 +30,11 @@ impl Clock {
 
     pub fn now(&self) -> Timestamp {
         self.0.now()
+    }
+
+    /// Tells one asking from every other, in tests too.
+    pub fn nonce() -> String {
+        Ulid::generate().to_string()
     }
 
     /// A fresh id: `prefix` and a lower-case ULID, rising within one process.

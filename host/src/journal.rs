@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::{CallKey, CallStatus};
 use crate::capability::keyvalue::{KeyValues, KvError};
 use crate::chain::{Actor, ChainId, ChainStatus, Epoch, Seq};
+use crate::clock::Lease;
 use crate::event::Stamped;
 use crate::pause::{Pause, PauseId, PauseStatus};
 use crate::state::ChainState;
@@ -18,12 +19,17 @@ pub mod archive;
 pub mod audit;
 mod entry;
 pub mod export;
+mod holder;
+pub mod postgres;
 mod projection;
 pub mod record;
 pub mod records;
 pub mod sqlite;
 mod stored;
+#[cfg(test)]
+pub(crate) mod tests;
 
+pub use postgres::PostgresJournal;
 use records::Records;
 pub use sqlite::SqliteJournal;
 
@@ -45,6 +51,16 @@ pub trait Journal: KeyValues + Records {
     /// Writes all events or none; on disk before it returns where an event is a promise. Returns the last sequence number.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>>;
 
+    /// Whether it can be written to; makes what is missing.
+    fn ready(&self) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// How far the clock that leases go by is ahead of this machine's; `None` where it is the same one.
+    fn clock_ahead(&self) -> BoxFuture<'_, Result<Option<jiff::SignedDuration>, JournalError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Events of a chain after `after`, oldest first.
     fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>>;
 
@@ -55,6 +71,14 @@ pub trait Journal: KeyValues + Records {
     /// can be taken too, so that its first event is written under a hold; it shows in no list until then.
     fn take(&self, chain: &ChainId) -> BoxFuture<'_, Result<Hold, JournalError>>;
 
+    /// Takes the oldest runnable chain that nobody holds, as [`Journal::take`] does. What is run is what this returned: a
+    /// list of chains says only how it was.
+    fn claim<'a>(&'a self, wanted: &'a Wanted) -> BoxFuture<'a, Result<Option<(ChainId, Hold)>, JournalError>>;
+    /// Chains that are paused or blocked, by id, after `after`, as far as they may be run at one of `places`.
+    fn waiting<'a>(&'a self, after: Option<&'a ChainId>, places: &'a [String], limit: u32) -> BoxFuture<'a, Result<Vec<ChainId>, JournalError>>;
+    /// Returns when some chain may have become runnable. A hint that may never come: look now and then all the same.
+    fn woken(&self) -> BoxFuture<'_, ()>;
+
     /// Full id of the one chain whose id starts with `prefix`.
     fn find_chain(&self, prefix: &str) -> BoxFuture<'_, Result<ChainId, JournalError>>;
     /// Full id and chain of the one pause whose id starts with `prefix`.
@@ -63,15 +87,41 @@ pub trait Journal: KeyValues + Records {
     /// Newest first.
     fn chains(&self, limit: u32) -> BoxFuture<'_, Result<Vec<ChainRow>, JournalError>>;
     /// Open pauses of all chains, oldest first. The one definition of what is pending.
-    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>>;
+    fn pending(&self, limit: u32) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>>;
     /// The newest chain's id: `run --continue`.
     fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>>;
 }
 
-/// Held until dropped; the operating system lets go of it when the process dies.
+/// Held until it is let go, or dropped.
 pub struct Hold {
     pub epoch: Epoch,
-    pub lock: Box<dyn Send + Sync>,
+    /// Under which alone something may be done; `None` where the operating system lets go with the process.
+    pub lease: Option<Lease>,
+    pub lock: Box<dyn Lock>,
+}
+
+impl Hold {
+    /// Returns once others can take the chain.
+    pub async fn let_go(self) {
+        self.lock.let_go().await;
+    }
+}
+
+/// What stands behind a hold.
+pub trait Lock: Send + Sync + 'static {
+    /// Returns once others can take the chain; dropping it says so too, without a wait.
+    fn let_go(self: Box<Self>) -> BoxFuture<'static, ()> {
+        drop(self);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Chains that a worker would run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Chains with a place are claimed only where it stands here.
+    pub places: Vec<String>,
+    pub but: Vec<ChainId>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,6 +140,9 @@ pub struct ChainRow {
     pub started_by: Actor,
     pub started_at: jiff::Timestamp,
     pub updated_at: jiff::Timestamp,
+    /// Where alone workers claim it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
     /// `pid 4711 on host, since …` where a live process holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
@@ -130,6 +183,12 @@ pub enum JournalError {
     /// Another process took the chain since.
     #[error("chain {chain} was taken by another process")]
     Fenced { chain: ChainId },
+    /// The lease on it ran out: the database could not be reached in time, or this process slept.
+    #[error("the hold on chain {chain} could not be renewed in time")]
+    Lapsed { chain: ChainId },
+    /// A server that crashed may have lost the last events that were no promise, as a machine without power may.
+    #[error("chain {chain} stands at event {head} again: the server stopped before what came after was on its disk")]
+    WentBack { chain: ChainId, head: Seq },
     #[error("chain {chain} is held by {holder}")]
     Held { chain: ChainId, holder: String },
     #[error("no {what} has an id that starts with `{prefix}`")]

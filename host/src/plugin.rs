@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{Effects, Finding, ToolResult, ToolSpec};
 use crate::capability::{FrozenUse, Held, Limits, Refusal, Uses};
 use crate::chain::ChainId;
+use crate::clock::Lease;
 use crate::digest::Digest;
 use crate::pause::Ask;
 
@@ -129,6 +130,8 @@ pub struct Attempt {
     pub cancel: CancellationToken,
     /// The same, but only while it has had no effect; it can have none from then on.
     pub let_go: CancellationToken,
+    /// Under which alone it may have effects, checked at each; `None` where its hold lasts as long as the process.
+    pub lease: Option<Lease>,
     pub watcher: Option<Arc<dyn Watcher>>,
 }
 

@@ -31,6 +31,8 @@ pub struct TestEnvironment {
     root: TempDir,
     /// Real ids by the order in which they were shown.
     names: RefCell<HashMap<String, String>>,
+    /// The journal's URL, where it is not the default file.
+    journal: Option<String>,
 }
 
 /// A command that ended, as a person saw it.
@@ -61,7 +63,7 @@ impl Shown {
 impl TestEnvironment {
     /// With the `files` and `survey` plugins and the main job's grants, and `build/` holding two `.tmp` files and one other.
     pub fn new() -> Self {
-        let env = Self { root: TempDir::new().unwrap(), names: RefCell::default() };
+        let env = Self { root: TempDir::new().unwrap(), names: RefCell::default(), journal: None };
         for plugin in ["files", "survey"] {
             env.add_plugin(plugin);
         }
@@ -70,6 +72,11 @@ impl TestEnvironment {
         }
         env.grants(FILES_GRANTS);
         env
+    }
+
+    /// The same with its journal in a database of its own.
+    pub fn on_postgres() -> Self {
+        Self { journal: Some(crate::postgres::shared().database()), ..Self::new() }
     }
 
     pub fn path(&self, below: &str) -> PathBuf {
@@ -129,11 +136,19 @@ impl TestEnvironment {
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pausegate"));
         command.env_clear().env("HOME", self.path("home")).env("PAUSEGATE_CACHE", target().join("test-cache")).current_dir(self.path("work"));
+        if let Some(journal) = &self.journal {
+            command.env("PAUSEGATE_JOURNAL", journal);
+        }
         command
     }
 
     pub fn pausegate(&self, args: &[&str]) -> Shown {
         self.with_input(args, "")
+    }
+
+    /// Beside others; what it says can be read.
+    pub fn spawn(&self, args: &[&str]) -> std::process::Child {
+        self.command().args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     pub fn with_input(&self, args: &[&str], input: &str) -> Shown {

@@ -54,10 +54,11 @@ impl Call {
             }
             let by = identity::os_user();
             let asked = AskedCall { id: None, name: self.tool.clone(), arguments };
-            let settings = Settings { model: None, ..setup.chain_settings() };
+            let mut settings = Settings { model: None, ..setup.chain_settings() };
+            setup.settle_place(&mut settings, &host, None);
             let prompt = Prompt { by: by.clone(), settings, messages: Vec::new(), continues: None, call: Some(asked) };
-            let chain = host.start(prompt).await?;
-            let mut report = host.resume(&chain, &by, runner::Resume::default(), interrupt.clone()).await?;
+            let mut report = host.run(prompt, interrupt.clone()).await?;
+            let chain = report.state.id.clone();
             while matches!(report.rest, Rest::Paused) && answers.answer(&host, &by, &report.state, &interrupt).await? {
                 report = host.resume(&chain, &by, runner::Resume::default(), interrupt.clone()).await?;
             }

@@ -64,7 +64,11 @@ impl From<JournalError> for Failure {
             JournalError::Newer { .. } | JournalError::Unreadable { .. } | JournalError::Damaged { .. } | JournalError::Unusable { .. } => {
                 exit::CONFIG
             }
-            JournalError::Moved { .. } | JournalError::Busy { .. } | JournalError::Away { .. } => exit::PAUSED,
+            JournalError::Moved { .. }
+            | JournalError::Busy { .. }
+            | JournalError::Away { .. }
+            | JournalError::Lapsed { .. }
+            | JournalError::WentBack { .. } => exit::PAUSED,
         };
         let failure = Self::of(code, &error);
         match &error {
@@ -74,6 +78,8 @@ impl From<JournalError> for Failure {
             JournalError::Unknown { .. } | JournalError::Ambiguous { .. } => failure.hint("`pausegate chains` lists chains"),
             JournalError::Held { chain, .. } => failure.hint(format!("`pausegate inspect {chain}` shows how far it has come")),
             JournalError::Moved { .. } | JournalError::Busy { .. } => failure.hint("try again"),
+            JournalError::WentBack { chain, .. } => failure.hint(format!("`pausegate resume {chain}` goes on from there")),
+            JournalError::Lapsed { chain } => failure.hint(format!("what it did until then is in the journal; `pausegate resume {chain}` goes on")),
             JournalError::Newer { .. } | JournalError::Unreadable { .. } => {
                 failure.hint("use the version of pausegate that wrote it, or a newer one")
             }

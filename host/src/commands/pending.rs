@@ -19,6 +19,9 @@ use crate::report::{age, escape, pause, table};
 pub struct Pending {
     /// Show this one in full; the start of its id is enough
     pause: Option<String>,
+    /// List at most this many
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
     /// Print an array of objects
     #[arg(long)]
     json: bool,
@@ -28,7 +31,9 @@ impl Pending {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let journal = Setup::read(flags)?.journal_to_read()?;
         let rows = runtime::small(async {
-            let mut rows = in_order(journal.pending().await?);
+            // One is looked for among all.
+            let limit = if self.pause.is_some() { u32::MAX } else { self.limit };
+            let mut rows = in_order(journal.pending(limit).await?);
             if let Some(prefix) = &self.pause {
                 let (_, id) = journal.find_pause(prefix).await?;
                 rows.retain(|row| row.pause.id == id);
@@ -40,6 +45,9 @@ impl Pending {
             }
             Ok(rows)
         })?;
+        if self.pause.is_none() && rows.len() == self.limit as usize {
+            report::note(&format!("{} are listed; there may be more: `--limit N`", self.limit));
+        }
         let now = Clock::system().now();
         if self.json {
             report::json(&rows.iter().map(|row| as_json(row, now)).collect::<Vec<_>>());

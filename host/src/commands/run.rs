@@ -16,7 +16,7 @@ use crate::chain::{ChainId, ChainStatus, Settings};
 use crate::journal::{Journal, JournalError};
 use crate::model::ModelError;
 use crate::report::live::Live;
-use crate::runner::{self, Host, HostError, Prompt};
+use crate::runner::{Host, HostError, Prompt};
 
 /// Of a history file: far more than fits in a context window, and what a chain's first event holds.
 const MESSAGES_BYTES_MAX: u64 = 32 << 20;
@@ -60,6 +60,10 @@ pub struct Run {
     /// Approve, as you, what you may approve alone; answers no choice, text or form
     #[arg(long)]
     auto_approve: bool,
+    /// Let only workers carry the chain on that have this place; on PostgreSQL, where a grant holds folders, it is this
+    /// machine unless you say otherwise
+    #[arg(long, value_name = "LABEL")]
+    place: Option<String>,
     /// Print events as NDJSON, the chain's id and status last
     #[arg(long)]
     json: bool,
@@ -87,8 +91,9 @@ impl Run {
             setup.check_files(Some(model), self.record.as_deref(), 0)?;
             let host = setup.host(live.clone(), self.record.as_deref()).await?;
             self.narrow(&mut prompt.settings, &host)?;
-            let chain = host.start(prompt).await?;
-            Driver { host, live, by, answers, interrupt }.drive(&chain, runner::Resume::default()).await
+            setup.settle_place(&mut prompt.settings, &host, self.place.as_deref());
+            let report = host.run(prompt, interrupt.clone()).await?;
+            Driver { host, live, by, answers, interrupt }.go_on(report).await
         })
     }
 

@@ -16,8 +16,7 @@ use crate::clock::Clock;
 use crate::config::watched::{self, News, WatchedGrants};
 use crate::config::{self, Settings, Surroundings};
 use crate::digest::Digest;
-use crate::journal::Journal;
-use crate::journal::sqlite::SqliteJournal;
+use crate::journal::{Journal, PostgresJournal, SqliteJournal};
 use crate::model;
 use crate::plugin::{PluginConfig, Plugins, WasmPlugins};
 use crate::report::{self, Color, escape, load};
@@ -39,7 +38,7 @@ pub struct Flags {
     /// The grants file
     #[arg(long, global = true, value_name = "FILE", help_heading = "Places")]
     grants: Option<PathBuf>,
-    /// The journal, `sqlite:PATH`
+    /// The journal, `sqlite:PATH` or `postgres://USER@HOST/DATABASE`
     #[arg(long, global = true, value_name = "URL", help_heading = "Places")]
     journal: Option<String>,
     /// The settings file
@@ -83,11 +82,17 @@ impl Setup {
 
     /// For commands that read: creates nothing.
     pub fn journal_to_read(&self) -> Result<Arc<dyn Journal>, Failure> {
-        Ok(Arc::new(SqliteJournal::open_existing(&self.settings.places.journal, self.clock.clone())?))
+        Ok(match &self.settings.postgres {
+            Some(address) => Arc::new(PostgresJournal::new(address.clone(), self.clock.clone())?),
+            None => Arc::new(SqliteJournal::open_existing(&self.settings.places.journal, self.clock.clone())?),
+        })
     }
 
     pub fn journal(&self) -> Result<Arc<dyn Journal>, Failure> {
-        Ok(Arc::new(SqliteJournal::open(&self.settings.places.journal, self.clock.clone())?))
+        Ok(match &self.settings.postgres {
+            Some(address) => Arc::new(PostgresJournal::new(address.clone(), self.clock.clone())?),
+            None => Arc::new(SqliteJournal::open(&self.settings.places.journal, self.clock.clone())?),
+        })
     }
 
     pub fn grants(&self) -> Result<Grants, Failure> {
@@ -159,6 +164,7 @@ impl Setup {
         let watched = Arc::new(self.watched_grants()?);
         let grants = watched.latest();
         let bare = self.bare()?;
+        bare.journal.ready().await?;
         let plugins = self.chosen(self.load_plugins(self.largest_memory()?, Some(bare.journal.clone())).await?);
         for failure in plugins.failures() {
             report::note(&load::failure(&failure));
@@ -216,6 +222,20 @@ impl Setup {
             recent: Arc::default(),
             observer: Arc::new(Silent),
         })
+    }
+
+    /// Folders are on one machine, while the journal may be many machines' own.
+    pub fn settle_place(&self, settings: &mut chain::Settings, host: &Host, given: Option<&str>) {
+        let holds_folders = || {
+            let (tools, grants) = (host.catalog(), host.grants.latest());
+            let mut sections = tools.iter().filter(|tool| settings.admit(&tool.name)).filter_map(|tool| grants.plugins.get(&tool.plugin));
+            sections.any(|section| !section.fs.is_empty())
+        };
+        if let Some(given) = given {
+            settings.place = Some(given.to_owned());
+        } else if self.settings.postgres.is_some() && settings.place.is_none() && holds_folders() {
+            settings.place = Some(identity::host());
+        }
     }
 
     pub fn chain_settings(&self) -> chain::Settings {

@@ -8,13 +8,14 @@ use super::document::{Document, Section};
 use super::grants::is_plugin_name;
 use super::places::Environment;
 use super::{ConfigError, Places, read_file};
+use crate::journal::postgres::address::Address;
 
 /// What the command line gave; `None` where it did not.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     pub plugins: Option<PathBuf>,
     pub grants: Option<PathBuf>,
-    /// `sqlite:PATH` or a path.
+    /// `sqlite:PATH`, a path, or `postgres://…`.
     pub journal: Option<String>,
     pub config: Option<PathBuf>,
     pub model: Option<String>,
@@ -39,6 +40,8 @@ pub struct Settings {
     /// Plugins to load, by name; `None` is all of them.
     pub only_plugins: Option<Vec<String>>,
     pub places: Places,
+    /// The journal of many hosts, in place of the file among `places`.
+    pub postgres: Option<Address>,
     /// The grants file was named somewhere, so it must be there.
     pub grants_named: bool,
 }
@@ -60,10 +63,15 @@ impl Settings {
         let layers = [
             of_flags(flags, around)?,
             of_environment(around)?,
-            of_file(&project, Origin::Project)?.unwrap_or_default(),
-            of_user_file(&config, named_config.is_some())?,
+            of_file(&project, Origin::Project, around)?.unwrap_or_default(),
+            of_user_file(&config, named_config.is_some(), around)?,
         ];
         let layer = layers.into_iter().reduce(Layer::or).expect("four layers");
+        let (file, postgres) = match layer.journal {
+            Some(Journal::Postgres(address)) => (None, Some(*address)),
+            Some(Journal::File(file)) => (Some(file), None),
+            None => (None, None),
+        };
         let place = |named: Option<PathBuf>, default: fn(Places) -> PathBuf| named.map_or_else(|| fallback().map(default), Ok);
         Ok(Self {
             model: layer.model,
@@ -71,10 +79,11 @@ impl Settings {
             max_turns: layer.max_turns,
             only_plugins: layer.only_plugins,
             grants_named: layer.grants.is_some(),
+            postgres,
             places: Places {
                 plugins: place(layer.plugins, |places| places.plugins)?,
                 grants: place(layer.grants, |places| places.grants)?,
-                journal: place(layer.journal, |places| places.journal)?,
+                journal: place(file, |places| places.journal)?,
                 cache: place(layer.cache, |places| places.cache)?,
                 config,
                 project,
@@ -98,8 +107,13 @@ struct Layer {
     only_plugins: Option<Vec<String>>,
     plugins: Option<PathBuf>,
     grants: Option<PathBuf>,
-    journal: Option<PathBuf>,
+    journal: Option<Journal>,
     cache: Option<PathBuf>,
+}
+
+enum Journal {
+    File(PathBuf),
+    Postgres(Box<Address>),
 }
 
 impl Layer {
@@ -121,7 +135,7 @@ fn of_flags(flags: &Flags, around: Surroundings<'_>) -> Result<Layer, ConfigErro
     let journal = flags
         .journal
         .as_deref()
-        .map(|text| journal(text).map_err(|(reason, hint)| ConfigError::setting("--journal", reason).with_hint(hint)))
+        .map(|text| journal(text, around).map_err(|(reason, hint)| ConfigError::setting("--journal", reason).with_hint(hint)))
         .transpose()?;
     let here = |path: &PathBuf| around.directory.join(path);
     Ok(Layer {
@@ -130,7 +144,7 @@ fn of_flags(flags: &Flags, around: Surroundings<'_>) -> Result<Layer, ConfigErro
         max_turns: flags.max_turns,
         plugins: flags.plugins.as_ref().map(here),
         grants: flags.grants.as_ref().map(here),
-        journal: journal.as_ref().map(here),
+        journal: journal.map(|journal| journal.below(around.directory)),
         ..Layer::default()
     })
 }
@@ -141,7 +155,7 @@ fn of_environment(around: Surroundings<'_>) -> Result<Layer, ConfigError> {
         .map(|text| turns(text.parse().ok()).map_err(|reason| ConfigError::setting("PAUSEGATE_MAX_TURNS", reason)))
         .transpose()?;
     let journal = variable(around, "JOURNAL")?
-        .map(|text| journal(&text).map_err(|(reason, hint)| ConfigError::setting("PAUSEGATE_JOURNAL", reason).with_hint(hint)))
+        .map(|text| journal(&text, around).map_err(|(reason, hint)| ConfigError::setting("PAUSEGATE_JOURNAL", reason).with_hint(hint)))
         .transpose()?;
     Ok(Layer {
         model: variable(around, "MODEL")?,
@@ -149,7 +163,7 @@ fn of_environment(around: Surroundings<'_>) -> Result<Layer, ConfigError> {
         max_turns,
         plugins: path("PLUGINS")?,
         grants: path("GRANTS")?,
-        journal: journal.map(|path| around.directory.join(path)),
+        journal: journal.map(|journal| journal.below(around.directory)),
         cache: path("CACHE")?,
         ..Layer::default()
     })
@@ -172,11 +186,11 @@ enum Origin {
     User,
 }
 
-fn of_user_file(file: &Path, named: bool) -> Result<Layer, ConfigError> {
+fn of_user_file(file: &Path, named: bool, around: Surroundings<'_>) -> Result<Layer, ConfigError> {
     if file.as_os_str().is_empty() {
         return Ok(Layer::default());
     }
-    match of_file(file, Origin::User)? {
+    match of_file(file, Origin::User, around)? {
         Some(layer) => Ok(layer),
         None if named => Err(ConfigError::Unreadable { file: file.to_owned(), source: std::io::ErrorKind::NotFound.into() }),
         None => Ok(Layer::default()),
@@ -187,7 +201,7 @@ const HARMLESS: &[&str] = &["model", "system", "max_turns", "only_plugins"];
 const PLACES: &[&str] = &["plugins", "grants", "journal", "cache"];
 
 /// `None` where there is no such file.
-fn of_file(file: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
+fn of_file(file: &Path, origin: Origin, around: Surroundings<'_>) -> Result<Option<Layer>, ConfigError> {
     let Some(bytes) = read_file(file)? else { return Ok(None) };
     let document = Document::new(file, &bytes)?;
     let table = document.parse()?;
@@ -201,8 +215,11 @@ fn of_file(file: &Path, origin: Origin) -> Result<Option<Layer>, ConfigError> {
         .map(|item| turns(u32::try_from(item.integer()?).ok()).map_err(|reason| item.error(format!("`max_turns` {reason}"))))
         .transpose()?;
     let journal = root.get("journal").map(|item| {
-        let path = journal(item.text()?).map_err(|(reason, hint)| item.error(format!("`journal`: {reason}")).with_hint(hint))?;
-        home_free(&item, &path).map(|path| folder.join(path))
+        let journal = journal(item.text()?, around).map_err(|(reason, hint)| item.error(format!("`journal`: {reason}")).with_hint(hint))?;
+        if let Journal::File(path) = &journal {
+            home_free(&item, path)?;
+        }
+        Ok(journal.below(folder))
     });
     Ok(Some(Layer {
         model: text("model")?,
@@ -271,16 +288,28 @@ fn turns(turns: Option<u32>) -> Result<u32, String> {
     turns.filter(|turns| *turns > 0).ok_or_else(|| "must be a whole number of model calls, at least 1".into())
 }
 
-/// `sqlite:PATH` or a bare path; else a reason and a hint.
-fn journal(text: &str) -> Result<PathBuf, (String, &'static str)> {
-    let sqlite = "name a file, such as `sqlite:journal.db`";
-    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        return Err(("PostgreSQL comes with a later version".into(), sqlite));
+impl Journal {
+    fn below(self, folder: &Path) -> Self {
+        match self {
+            Self::File(path) => Self::File(folder.join(path)),
+            postgres @ Self::Postgres(_) => postgres,
+        }
+    }
+}
+
+/// `postgres://…`, `sqlite:PATH` or a bare path; else a reason and a hint. A password may stand in PGPASSWORD, as it may
+/// for every program that speaks to PostgreSQL: what is in a URL on the command line can be seen by all.
+fn journal(text: &str, around: Surroundings<'_>) -> Result<Journal, (String, &'static str)> {
+    let sqlite = "name a file, such as `sqlite:journal.db`, or a database, such as `postgres://user@host/database?sslmode=verify-full`";
+    if Address::is_one(text) {
+        let password = (around.environment)("PGPASSWORD").and_then(|password| password.into_string().ok());
+        let address = Address::parse(text, password.as_deref()).map_err(|bad| (bad.reason, bad.hint))?;
+        return Ok(Journal::Postgres(Box::new(address)));
     }
     match text.strip_prefix("sqlite:").unwrap_or(text) {
         "" => Err(("names no file".into(), sqlite)),
-        path if path.contains("://") || path == ":memory:" => Err((format!("\"{}\" is no journal", path.escape_debug()), sqlite)),
-        path => Ok(path.into()),
+        path if path.contains("://") || path == ":memory:" => Err(("is no journal".into(), sqlite)),
+        path => Ok(Journal::File(path.into())),
     }
 }
 

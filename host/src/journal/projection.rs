@@ -69,6 +69,7 @@ impl ChainRow {
             started_by: state.started_by.clone(),
             started_at: state.started_at,
             updated_at: state.updated_at,
+            place: state.settings.place.clone(),
             held_by: None,
         }
     }

@@ -18,7 +18,7 @@ use self::writer::{Order, Writer};
 use super::entry::Entry;
 use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
-use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
+use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow, Wanted};
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::clock::Clock;
@@ -170,12 +170,43 @@ impl Journal for SqliteJournal {
                 let holder = self.read(None, move |connection| read::holder(connection, &row)).await?;
                 return Err(JournalError::Held { chain, holder: holder.unwrap_or_else(|| "another process".to_owned()) });
             };
-            let holder = lock::holder(self.clock.now());
+            let holder = super::holder::holder(self.clock.now());
             let epoch = self.order(|reply| Order::Take { chain: chain.clone(), holder, reply }).await?;
             let orders = self.orders().await?.downgrade();
-            Ok(Hold { epoch, lock: Box::new(Holder { chain, epoch, orders, _lock: lock }) })
+            Ok(Hold { epoch, lease: None, lock: Box::new(Holder { chain, epoch, orders, _lock: lock }) })
         }
         .boxed()
+    }
+
+    fn claim<'a>(&'a self, wanted: &'a Wanted) -> BoxFuture<'a, Result<Option<(ChainId, Hold)>, JournalError>> {
+        let (is_held, wanted) = (self.probe(), wanted.clone());
+        async move {
+            let chains = self.read(Vec::new(), move |connection| read::runnable(connection, &wanted, is_held)).await?;
+            for chain in chains {
+                let hold = match self.take(&chain).await {
+                    Ok(hold) => hold,
+                    Err(JournalError::Held { .. }) => continue,
+                    Err(error) => return Err(error),
+                };
+                let row = chain.clone();
+                // The list is from before it was taken: another may have brought it to its rest.
+                if self.read(false, move |connection| read::is_runnable(connection, &row)).await? {
+                    return Ok(Some((chain, hold)));
+                }
+            }
+            Ok(None)
+        }
+        .boxed()
+    }
+
+    fn waiting<'a>(&'a self, after: Option<&'a ChainId>, places: &'a [String], limit: u32) -> BoxFuture<'a, Result<Vec<ChainId>, JournalError>> {
+        let (after, places) = (after.map(|chain| chain.0.clone()).unwrap_or_default(), places.to_vec());
+        self.read(Vec::new(), move |connection| read::waiting(connection, &after, &places, limit)).boxed()
+    }
+
+    /// Nobody tells: other processes write to the file without a word.
+    fn woken(&self) -> BoxFuture<'_, ()> {
+        std::future::pending().boxed()
     }
 
     fn find_chain(&self, prefix: &str) -> BoxFuture<'_, Result<ChainId, JournalError>> {
@@ -195,9 +226,9 @@ impl Journal for SqliteJournal {
         self.read(Vec::new(), move |connection| read::chains(connection, limit, is_held)).boxed()
     }
 
-    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>> {
+    fn pending(&self, limit: u32) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>> {
         let is_held = self.probe();
-        self.read(Vec::new(), move |connection| read::pending(connection, is_held)).boxed()
+        self.read(Vec::new(), move |connection| read::pending(connection, limit, is_held)).boxed()
     }
 
     fn newest_chain(&self) -> BoxFuture<'_, Result<Option<ChainId>, JournalError>> {
@@ -285,6 +316,8 @@ struct Holder {
     orders: mpsc::WeakSender<Order>,
     _lock: Lock,
 }
+
+impl super::Lock for Holder {}
 
 impl Drop for Holder {
     fn drop(&mut self) {

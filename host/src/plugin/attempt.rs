@@ -60,7 +60,7 @@ pub struct Prepared {
 pub fn prepare(bench: &Bench, attempt: Attempt) -> Prepared {
     let held = narrowed(attempt.held, attempt.effects);
     let vault = Arc::new(Vault::new(&held, Arc::clone(&bench.secrets)));
-    let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault), attempt.still));
+    let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault), attempt.still).under(attempt.lease));
     let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone(), Arc::clone(&vault)));
     let watch = Watch::start(&attempt.limits, attempt.cancel.clone(), attempt.let_go.clone());
     let values = Values::new(&held, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 use super::text::cut;
 use super::vault::Vault;
 use crate::capability::{FrozenUse, Held, Refusal, Uses, is_safe};
+use crate::clock::Lease;
 use crate::plugin::StillHeld;
 
 /// Refusals kept of one attempt; the first ones tell the most.
@@ -20,6 +21,7 @@ pub struct Ledger {
     pub plugin: String,
     pub vault: Arc<Vault>,
     still: Option<Arc<dyn StillHeld>>,
+    lease: Option<Lease>,
     entries: Mutex<Entries>,
     holding: Notify,
 }
@@ -34,7 +36,7 @@ struct Entries {
     closed: bool,
 }
 
-/// The attempt is about to end, since a use of it waits for a person.
+/// The attempt is about to end, since a use of it waits for a person, or the chain is another host's by now.
 #[derive(Debug)]
 pub struct Ending;
 
@@ -44,7 +46,12 @@ pub struct HadEffect;
 
 impl Ledger {
     pub fn new(plugin: &str, vault: Arc<Vault>, still: Option<Arc<dyn StillHeld>>) -> Self {
-        Self { plugin: plugin.to_owned(), vault, still, entries: Mutex::default(), holding: Notify::default() }
+        Self { plugin: plugin.to_owned(), vault, still, lease: None, entries: Mutex::default(), holding: Notify::default() }
+    }
+
+    /// Not after the end of `lease`, if there is one.
+    pub fn under(self, lease: Option<Lease>) -> Self {
+        Self { lease, ..self }
     }
 
     /// What the operator gives by now, if that is no longer what he gave when the attempt started.
@@ -58,7 +65,7 @@ impl Ledger {
 
     fn count(&self, uses: Uses) -> Result<(), Ending> {
         let mut entries = self.entries();
-        if entries.held_back.is_some() || entries.closed {
+        if entries.held_back.is_some() || entries.closed || self.lease.as_ref().is_some_and(Lease::is_over) {
             return Err(Ending);
         }
         entries.uses.add(uses);
@@ -142,4 +149,26 @@ impl Ledger {
 pub fn too_late(frozen: &FrozenUse, line: &str) -> Refusal {
     let why = "only an approval opens it so far, and nobody can be asked once an attempt had an effect";
     Refusal { attempted: frozen.to_string(), allow_with: format!("{line}\n# {why}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capability::Held;
+    use crate::clock::since_boot;
+    use crate::plugin::SystemSecrets;
+
+    #[test]
+    fn h40_no_effect_is_had_after_the_end_of_the_lease() {
+        let lease = Lease::until(since_boot() + std::time::Duration::from_secs(60));
+        let vault = Arc::new(Vault::new(&Held::default(), Arc::new(SystemSecrets)));
+        let ledger = Ledger::new("p", vault, None).under(Some(lease.clone()));
+        assert!(ledger.fs_write().is_ok() && ledger.kv_write().is_ok() && ledger.http_request("POST").is_ok());
+        let uses = ledger.uses();
+        // As it runs out by itself, whether or not anybody has noticed.
+        lease.renew(since_boot());
+        assert!(ledger.fs_write().is_err() && ledger.kv_write().is_err() && ledger.http_request("POST").is_err());
+        assert!(ledger.http_request("GET").is_err(), "a request is seen outside, whatever its method");
+        assert_eq!(ledger.uses(), uses);
+    }
 }

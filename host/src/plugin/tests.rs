@@ -76,6 +76,7 @@ pub fn attempt(tool: &str, arguments: Value) -> Attempt {
         cancel: CancellationToken::new(),
         still: None,
         let_go: CancellationToken::new(),
+        lease: None,
         watcher: None,
     }
 }

@@ -50,7 +50,7 @@ impl Attempts {
     /// wake another thread for one costs more than the call. One that computes gives way at the engine's next tick.
     pub async fn start(&mut self, chain: &OpenChain, startable: Startable) {
         let key = startable.started.call;
-        let cancel = CancellationToken::new();
+        let cancel = chain.lease().map_or_else(CancellationToken::new, |lease| lease.ended().child_token());
         let effectful = !startable.started.held.is_empty();
         let attempt = attempt(chain, startable, cancel.clone());
         let let_go = attempt.let_go.clone();
@@ -163,6 +163,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         limits,
         cancel,
         let_go: CancellationToken::new(),
+        lease: chain.lease().cloned(),
         watcher: Some(host.observer.clone()),
     }
 }

@@ -41,12 +41,25 @@ impl Host {
         tools
     }
 
-    /// Writes a new chain down; [`Host::resume`] carries it on.
+    /// Writes a new chain down; [`Host::resume`] carries it on, and so may a worker.
     pub async fn start(&self, prompt: Prompt) -> Result<ChainId, HostError> {
+        let chain = self.begun(OpenChain::new(self, ChainId(self.clock.id("ch_"))), prompt).await?;
+        let id = chain.state.id.clone();
+        self.recent.keep(chain.state);
+        Ok(id)
+    }
+
+    /// Writes a new chain down and drives it until it rests. It is held before its first event: no worker finds it first.
+    pub async fn run(&self, prompt: Prompt, interrupt: CancellationToken) -> Result<Report, HostError> {
+        let id = ChainId(self.clock.id("ch_"));
+        let hold = self.journal.take(&id).await?;
+        let chain = OpenChain::new(self, id).holding(hold);
+        drive(self.begun(chain, prompt).await?, interrupt).await
+    }
+
+    async fn begun(&self, mut chain: OpenChain, prompt: Prompt) -> Result<OpenChain, HostError> {
         let prompt = redact::prompt(&self.redactor(), prompt);
         let imported = import(prompt.messages)?;
-        let id = ChainId(self.clock.id("ch_"));
-        let mut chain = OpenChain::new(self, id.clone());
         let started = Event::ChainStarted {
             started_by: prompt.by,
             settings: prompt.settings,
@@ -61,14 +74,28 @@ impl Host {
         let asked = |state: &ChainState, rules: &Rules<'_>, _: &mut ()| {
             (first.as_ref().map(|(origin, trailing)| first_turn(state, rules, *origin, trailing)).unwrap_or_default(), ())
         };
-        chain.transact_then(begun, asked).await?;
-        self.recent.keep(chain.state);
-        Ok(id)
+        match chain.transact_then(begun, asked).await {
+            Ok(_) => Ok(chain),
+            Err(error) => {
+                chain.let_go().await;
+                Err(error)
+            }
+        }
     }
 
     /// Takes the chain and drives it until it rests.
     pub async fn resume(&self, id: &ChainId, by: &Actor, fixes: Resume, interrupt: CancellationToken) -> Result<Report, HostError> {
         let mut chain = OpenChain::take(self, id).await?;
+        if let Err(error) = self.mend(&mut chain, by, fixes).await {
+            chain.let_go().await;
+            return Err(error);
+        }
+        drive(chain, interrupt).await
+    }
+
+    /// Whether the chain can go on, after the operator's fixes.
+    async fn mend(&self, chain: &mut OpenChain, by: &Actor, fixes: Resume) -> Result<(), HostError> {
+        let id = &chain.state.id;
         if chain.state.status.is_terminal() {
             return Err(HostError::Ended { chain: id.clone(), status: chain.state.status });
         }
@@ -80,9 +107,9 @@ impl Host {
             chain.record(|_, _| vec![Event::TurnLimitRaised { by: by.clone(), max_turns: given }]).await?;
         }
         if fixes.accept_plugin {
-            self.accept_plugins(&mut chain, by).await?;
+            self.accept_plugins(chain, by).await?;
         }
-        drive(chain, interrupt).await
+        Ok(())
     }
 
     async fn accept_plugins(&self, chain: &mut OpenChain, by: &Actor) -> Result<(), HostError> {

@@ -70,7 +70,10 @@ impl Host {
         }
         // Calls were started. Their process finishes them; where there is none any more, this one closes them.
         match OpenChain::take(self, id).await {
-            Ok(held) if held.state.status.is_terminal() => Ok(held.state),
+            Ok(mut held) if held.state.status.is_terminal() => {
+                held.let_go().await;
+                Ok(held.state)
+            }
             Ok(held) => Ok(drive(held, CancellationToken::new()).await?.state),
             Err(HostError::Journal(JournalError::Held { .. })) => Ok(OpenChain::read(self, id).await?.state),
             Err(error) => Err(error),
@@ -86,16 +89,21 @@ impl Host {
         }
         let text = self.redactor().text(text.to_owned());
         let mut chain = OpenChain::take(self, id).await?;
-        // Calls of a process that is no more become questions first: they are named, or superseded with the others.
-        recover_all(&mut chain, &interrupt).await?;
-        chain
-            .record_checked(|state| {
+        let added = async {
+            // Calls of a process that is no more become questions first: they are named, or superseded with the others.
+            recover_all(&mut chain, &interrupt).await?;
+            let added = chain.record_checked(|state| {
                 admits_message(state, superseding)?;
                 let mut events = if superseding { supersede(state) } else { Vec::new() };
                 events.push(Event::MessageAdded { by: by.clone(), message: Message::text(Role::User, text.clone()) });
                 Ok(events)
-            })
-            .await?;
+            });
+            added.await
+        };
+        if let Err(error) = added.await {
+            chain.let_go().await;
+            return Err(error);
+        }
         Ok(Said::Same(drive(chain, interrupt).await?))
     }
 

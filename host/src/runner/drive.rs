@@ -16,8 +16,10 @@ use crate::call::result::to_base64;
 use crate::call::{CallKey, CallStatus, ToolSpec};
 use crate::capability::Grants;
 use crate::chain::message::Part;
+use crate::clock::Lease;
 use crate::digest::Digest;
 use crate::event::{Event, Origin, StopEnd};
+use crate::journal::JournalError;
 use crate::model::{Model, ModelError, Reply, Request};
 use crate::pause::PauseKind;
 use crate::plugin::{AttemptOutcome, Ended};
@@ -37,8 +39,31 @@ const PROMPT: Duration = Duration::from_millis(200);
 /// How long interrupted attempts may take to let go.
 const LET_GO: Duration = Duration::from_secs(2);
 
-/// Drives a chain that this process holds until it rests.
+/// Drives a chain that this process holds until it rests, or until the hold is lost, and lets go of it.
 pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result<Report, HostError> {
+    let driven = match chain.lease().cloned() {
+        None => to_its_rest(&mut chain, interrupt).await,
+        Some(lease) => tokio::select! {
+            biased;
+            driven = to_its_rest(&mut chain, interrupt) => driven,
+            // What runs is dropped where it stands: its outcome is whoever holds the chain now to find out.
+            () = lease.ended().cancelled() => Err(lost(&chain.state, &lease).into()),
+        },
+    };
+    chain.let_go().await;
+    let rest = driven?;
+    if !chain.state.status.is_terminal() {
+        chain.host.recent.keep(chain.state.clone());
+    }
+    Ok(Report { state: chain.state, rest })
+}
+
+fn lost(state: &ChainState, lease: &Lease) -> JournalError {
+    let chain = state.id.clone();
+    if lease.was_taken() { JournalError::Fenced { chain } } else { JournalError::Lapsed { chain } }
+}
+
+async fn to_its_rest(chain: &mut OpenChain, interrupt: CancellationToken) -> Result<Rest, HostError> {
     let plugins = &chain.host.plugins;
     let failures = plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
     let mut driver =
@@ -46,11 +71,7 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     chain.record(expire).await?;
     chain.record(recheck::recheck).await?;
     chain.record(admit_requested).await?;
-    let rest = driver.run(&mut chain).await?;
-    if !chain.state.status.is_terminal() {
-        chain.host.recent.keep(chain.state.clone());
-    }
-    Ok(Report { state: chain.state, rest })
+    driver.run(chain).await
 }
 
 /// Calls that wait to be admitted: those of an import, and those whose plugin was accepted anew.

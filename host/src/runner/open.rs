@@ -7,6 +7,7 @@ use super::crash::{self, Side};
 use super::{Host, HostError};
 use crate::capability::Grants;
 use crate::chain::{ChainId, Epoch, Seq};
+use crate::clock::Lease;
 use crate::event::{Event, Stamped};
 use crate::journal::{Append, Hold, JournalError};
 use crate::model::Entry;
@@ -48,9 +49,34 @@ impl OpenChain {
     /// Takes the chain: a new epoch, and nobody else until this is dropped.
     pub async fn take(host: &Host, id: &ChainId) -> Result<Self, HostError> {
         let hold = host.journal.take(id).await?;
-        let mut chain = Self::read(host, id).await?;
-        chain.hold = Some(hold);
-        Ok(chain)
+        Self::held(host, id, hold).await
+    }
+
+    /// A chain that is held already.
+    pub async fn held(host: &Host, id: &ChainId, hold: Hold) -> Result<Self, HostError> {
+        match Self::read(host, id).await {
+            Ok(chain) => Ok(chain.holding(hold)),
+            Err(error) => {
+                hold.let_go().await;
+                Err(error)
+            }
+        }
+    }
+
+    pub fn holding(self, hold: Hold) -> Self {
+        Self { hold: Some(hold), ..self }
+    }
+
+    /// Returns once others can take the chain.
+    pub async fn let_go(&mut self) {
+        if let Some(hold) = self.hold.take() {
+            hold.let_go().await;
+        }
+    }
+
+    /// Under which alone anything may be done for the chain; `None` where the hold lasts as long as the process.
+    pub fn lease(&self) -> Option<&Lease> {
+        self.hold.as_ref()?.lease.as_ref()
     }
 
     fn epoch(&self) -> Option<Epoch> {

@@ -1,4 +1,5 @@
-//! Chains driven on twins of journal, plugins and model: the promises of DESIGN §3 and §4, without a database or wasm.
+//! Chains driven on twins of journal, plugins and model: the promises of DESIGN §3 and §4, without a database or wasm;
+//! `stores` and `work` are on real databases.
 
 mod carried;
 mod crashes;
@@ -17,4 +18,5 @@ mod replay;
 mod secrets;
 mod siblings;
 mod steered;
+mod stores;
 mod twins;

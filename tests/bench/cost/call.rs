@@ -74,6 +74,7 @@ fn attempt(plugins: &WasmPlugins) -> Attempt {
         cancel: CancellationToken::new(),
         still: None,
         let_go: CancellationToken::new(),
+        lease: None,
         watcher: None,
     }
 }

@@ -14,14 +14,17 @@ const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(60);
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 pub fn checks(setup: &Setup) -> Vec<Check> {
-    let path = setup.settings.places.journal.display().to_string();
+    let path = match &setup.settings.postgres {
+        Some(address) => address.to_string(),
+        None => setup.settings.places.journal.display().to_string(),
+    };
     let looked = setup.journal_to_read().and_then(|journal| {
         runtime::small(async {
             let Some(health) = journal.health().await? else { return Ok(None) };
-            Ok(Some((health, journal.chains(u32::MAX).await?.len())))
+            Ok(Some((health, journal.chains(u32::MAX).await?.len(), journal.clock_ahead().await?)))
         })
     });
-    let (health, chains) = match looked {
+    let (health, chains, ahead) = match looked {
         Err(failure) => return vec![failed("journal", failure)],
         Ok(None) => return vec![note("journal", format!("`{path}` is made by the first chain"))],
         Ok(Some(found)) => found,
@@ -30,19 +33,27 @@ pub fn checks(setup: &Setup) -> Vec<Check> {
         None => fine("journal", format!("`{path}`: {chains} chains, version {}, {} KiB, can be written", health.version, health.bytes / 1024)),
         Some(problem) => wrong("journal", format!("`{path}` is damaged: {problem}; put a copy from before in its place")),
     }];
-    checks.extend(clock(setup, &health));
+    checks.extend(clock(setup, &health, ahead));
     checks.extend(health.dead.iter().map(|(chain, holder)| {
         note("chain", format!("{chain} was left by a process that died ({holder}); carry it on with `pausegate resume {chain}`"))
     }));
     checks
 }
 
-fn clock(setup: &Setup, health: &Health) -> Vec<Check> {
+fn clock(setup: &Setup, health: &Health, ahead: Option<SignedDuration>) -> Vec<Check> {
     let now = setup.clock.now();
     let mut checks = Vec::new();
     if let Some(ahead) = health.newest.map(|newest| newest.duration_since(now)).filter(|ahead| *ahead > AHEAD_MAX) {
         let text = format!("the newest event is {} s ahead of this machine's clock, which was set back, or another one's is ahead", ahead.as_secs());
         checks.push(note("clock", text));
+    }
+    if let Some(ahead) = ahead {
+        // Leases go by the database's clock alone; times in lists are off.
+        checks.push(match ahead.abs() > SKEW_MAX {
+            true => note("clock", format!("the database's is {} s ahead of this machine's", ahead.as_secs())),
+            false => fine("clock", format!("{now:.0}, as the database has it")),
+        });
+        return checks;
     }
     let folder = setup.settings.places.journal.parent().unwrap_or(std::path::Path::new("."));
     if let Some(skew) = file_time(folder).map(|time| time.duration_since(now).abs()).filter(|skew| *skew > SKEW_MAX) {

@@ -75,6 +75,17 @@ fn places_are_absolute_and_named_grants_are_known_as_such() {
 }
 
 #[test]
+fn a_journal_on_a_server_is_named_with_its_password_beside_it() {
+    let home = Home::new().set("PGPASSWORD", "s3cret");
+    let flags = Flags { journal: Some("postgres://u@db.example/d?sslmode=verify-full".into()), ..Flags::default() };
+    let settings = home.read(&flags).unwrap();
+    let address = settings.postgres.clone().unwrap();
+    assert_eq!(address.config.get_password(), Some(b"s3cret".as_slice()));
+    assert_eq!(settings.places.journal, home.folder.path().join(".local/state/pausegate/journal.db"), "what is kept on this machine stays there");
+    assert!(!format!("{settings:?}").contains("s3cret"));
+}
+
+#[test]
 fn d05_a_cloned_folder_sets_only_what_harms_nobody() {
     let shown = |text: &str| {
         let home = Home::new().project(text);
@@ -159,16 +170,16 @@ fn w54_broken_settings_are_refused() {
     ~/.config/pausegate/config.toml:1: `only_plugins`: "Files" is no plugin name
     ~/.config/pausegate/config.toml:1: `grants`: `~` is not expanded | write the whole path
     ~/.config/pausegate/config.toml:1: `plugins` is empty
-    ~/.config/pausegate/config.toml:1: `journal`: PostgreSQL comes with a later version | name a file, such as `sqlite:journal.db`
+    ~/.config/pausegate/config.toml:1: `journal`: does not say whether to speak TLS | add `sslmode=verify-full`, or `sslmode=disable` to send everything in the clear
     ~/.config/pausegate/config.toml:1: `auto_approve` may stand in no file | `--auto-approve` is a flag only
     PAUSEGATE_MAX_TURNS: must be a whole number of model calls, at least 1
     PAUSEGATE_GRANTS: is empty | unset PAUSEGATE_GRANTS, or give it a value
-    PAUSEGATE_JOURNAL: PostgreSQL comes with a later version | name a file, such as `sqlite:journal.db`
+    PAUSEGATE_JOURNAL: does not say whether to speak TLS | add `sslmode=verify-full`, or `sslmode=disable` to send everything in the clear
     ~/work/none.toml cannot be read | a file that is named must exist
-    --journal: "mysql://h/d" is no journal | name a file, such as `sqlite:journal.db`
-    --journal: names no file | name a file, such as `sqlite:journal.db`
-    --journal: ":memory:" is no journal | name a file, such as `sqlite:journal.db`
-    --journal: PostgreSQL comes with a later version | name a file, such as `sqlite:journal.db`
+    --journal: is no journal | name a file, such as `sqlite:journal.db`, or a database, such as `postgres://user@host/database?sslmode=verify-full`
+    --journal: names no file | name a file, such as `sqlite:journal.db`, or a database, such as `postgres://user@host/database?sslmode=verify-full`
+    --journal: is no journal | name a file, such as `sqlite:journal.db`, or a database, such as `postgres://user@host/database?sslmode=verify-full`
+    --journal: does not say whether to speak TLS | add `sslmode=verify-full`, or `sslmode=disable` to send everything in the clear
     ~/work/none.toml cannot be read | a file that is named must exist
     "#);
 }

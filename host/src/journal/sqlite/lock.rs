@@ -54,16 +54,6 @@ pub fn is_held(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-/// `pid 4711 on host, since 2026-01-02T03:04:05Z`
-pub fn holder(since: jiff::Timestamp) -> String {
-    format!("pid {} on {}, since {since:.0}", std::process::id(), host())
-}
-
-fn host() -> String {
-    let name = ["/proc/sys/kernel/hostname", "/etc/hostname"].iter().find_map(|path| fs::read_to_string(path).ok());
-    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or_else(|| "this host".to_owned())
-}
-
 fn locks(file: &File) -> io::Result<bool> {
     for tried in 1..=TRIES {
         match file.try_lock() {

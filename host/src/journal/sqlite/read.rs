@@ -15,10 +15,12 @@ use crate::journal::entry::Position;
 use crate::journal::projection::{PauseProjection, Projection};
 use crate::journal::record::{NO_HASH, Record, Stored};
 use crate::journal::stored;
-use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow};
+use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow, Wanted};
 use crate::pause::PauseId;
 
-const CHAIN_COLUMNS: &str = "id, status, detail, title, model, turns, calls, open_pauses, started_by, started_at, updated_at, holder";
+/// Chains tried for one claim: others may be quicker with some of them.
+const CLAIMS_MAX: usize = 16;
+const CHAIN_COLUMNS: &str = "id, status, detail, title, model, turns, calls, open_pauses, started_by, started_at, updated_at, place, holder";
 
 /// Events of a chain after `after`, oldest first, of one moment, each checked to be what was written there.
 pub fn events(connection: &Connection, chain: &ChainId, after: Seq) -> rusqlite::Result<Result<Vec<Stamped>, JournalError>> {
@@ -62,7 +64,7 @@ pub fn chains(connection: &Connection, limit: u32, is_held: impl Fn(&ChainId) ->
         connection.prepare_cached(&format!("SELECT {CHAIN_COLUMNS} FROM chain WHERE head > 0 ORDER BY started_at DESC, id DESC LIMIT ?1"))?;
     let rows = statement.query_map([limit], |row| {
         let mut chain = chain_row(row)?;
-        let holder: Option<String> = row.get(11)?;
+        let holder: Option<String> = row.get(12)?;
         chain.held_by = holder.filter(|_| !chain.status.is_terminal() && is_held(&chain.id));
         if chain.held_by.is_some() {
             chain.status = ChainStatus::Running;
@@ -72,20 +74,60 @@ pub fn chains(connection: &Connection, limit: u32, is_held: impl Fn(&ChainId) ->
     rows.collect()
 }
 
+/// The oldest chains that can go on, that nobody holds and that may be run in `wanted`.
+pub fn runnable(connection: &Connection, wanted: &Wanted, is_held: impl Fn(&ChainId) -> bool) -> rusqlite::Result<Vec<ChainId>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, place, holder IS NOT NULL FROM chain INDEXED BY chain_runnable WHERE status = 'runnable' AND head > 0 ORDER BY id",
+    )?;
+    let mut rows = statement.query([])?;
+    let mut found = Vec::new();
+    while found.len() < CLAIMS_MAX
+        && let Some(row) = rows.next()?
+    {
+        let (chain, place, held) = (ChainId(row.get(0)?), row.get::<_, Option<String>>(1)?, row.get::<_, bool>(2)?);
+        let may_run = place.is_none_or(|place| wanted.places.contains(&place)) && !wanted.but.contains(&chain);
+        if may_run && !(held && is_held(&chain)) {
+            found.push(chain);
+        }
+    }
+    Ok(found)
+}
+
+/// Paused or blocked, by id.
+pub fn waiting(connection: &Connection, after: &str, places: &[String], limit: u32) -> rusqlite::Result<Vec<ChainId>> {
+    let sql = "SELECT id, place FROM chain WHERE status IN ('paused', 'blocked') AND id > ?1 ORDER BY id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([after])?;
+    let mut found = Vec::new();
+    while found.len() < limit as usize
+        && let Some(row) = rows.next()?
+    {
+        if row.get::<_, Option<String>>(1)?.is_none_or(|place| places.contains(&place)) {
+            found.push(ChainId(row.get(0)?));
+        }
+    }
+    Ok(found)
+}
+
+pub fn is_runnable(connection: &Connection, chain: &ChainId) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM chain WHERE id = ?1 AND status = 'runnable' AND head > 0";
+    connection.prepare_cached(sql)?.exists([&chain.0])
+}
+
 pub fn newest_chain(connection: &Connection) -> rusqlite::Result<Option<ChainId>> {
     let sql = "SELECT id FROM chain WHERE head > 0 ORDER BY started_at DESC, id DESC LIMIT 1";
     connection.query_row(sql, [], |row| row.get(0).map(ChainId)).optional()
 }
 
 /// Oldest first. A pause that this program cannot read is left out here; reading its chain tells why.
-pub fn pending(connection: &Connection, is_held: impl Fn(&ChainId) -> bool) -> rusqlite::Result<Vec<PendingRow>> {
+pub fn pending(connection: &Connection, limit: u32, is_held: impl Fn(&ChainId) -> bool) -> rusqlite::Result<Vec<PendingRow>> {
     let mut statement = connection.prepare_cached(
         "SELECT pause.open, chain.id, chain.started_by, chain.status, chain.title, chain.holder
          FROM pause JOIN chain ON chain.id = pause.chain
-         WHERE pause.status = 'open' ORDER BY pause.opened_at, pause.id",
+         WHERE pause.status = 'open' ORDER BY pause.opened_at, pause.id LIMIT ?1",
     )?;
     let mut looked = HashMap::new();
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([limit])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let Ok(pause) = serde_json::from_str(row.get_ref(0)?.as_str().unwrap_or_default()) else { continue };
@@ -162,6 +204,7 @@ fn chain_row(row: &Row<'_>) -> rusqlite::Result<ChainRow> {
         started_by: Actor(row.get(8)?),
         started_at: time(row, 9)?,
         updated_at: time(row, 10)?,
+        place: row.get(11)?,
         held_by: None,
     })
 }

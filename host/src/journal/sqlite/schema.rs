@@ -18,7 +18,7 @@ use crate::journal::JournalError;
 const APPLICATION: i32 = 0x5047_6a6c;
 
 /// One step per version; step N leads from version N to N + 1. A released step never changes.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     "
     CREATE TABLE event (
         chain TEXT NOT NULL,
@@ -81,6 +81,10 @@ const MIGRATIONS: [&str; 2] = [
         UNIQUE (plugin, chain, number)
     ) STRICT;
     CREATE INDEX keyvalue_usage ON keyvalue (plugin, chain, bytes);
+",
+    "
+    ALTER TABLE chain ADD COLUMN place TEXT;
+    CREATE INDEX chain_runnable ON chain (id) WHERE status = 'runnable';
 ",
 ];
 pub const VERSION: u32 = MIGRATIONS.len() as u32;

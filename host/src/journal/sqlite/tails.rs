@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::chain::{Actor, ChainId};
+use crate::chain::{Actor, ChainId, ChainStatus};
 use crate::journal::ChainRow;
 use crate::journal::entry::{Entry, Position};
 
@@ -17,6 +17,7 @@ pub struct Tails(HashMap<ChainId, Tail>);
 
 pub struct Tail {
     pub at: Position,
+    pub status: ChainStatus,
     row: Lasting,
 }
 
@@ -40,7 +41,7 @@ impl Tails {
         if self.0.len() >= KEPT_MAX {
             self.0.clear();
         }
-        self.0.insert(row.id.clone(), Tail { at, row: Lasting::of(row) });
+        self.0.insert(row.id.clone(), Tail { at, status: row.status, row: Lasting::of(row) });
     }
 }
 

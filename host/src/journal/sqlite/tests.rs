@@ -1,4 +1,4 @@
-//! Promises of the SQLite journal, one file per subject.
+//! Promises about files, locks and threads; what every store promises is in `journal/tests/`.
 
 mod append;
 mod archive;

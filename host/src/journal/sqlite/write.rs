@@ -40,9 +40,11 @@ impl Entry {
         let Some(tail) = tails.before(self) else { return Ok(None) };
         let hashes = self.hashes(&tail.at.hash);
         let to = Position { head: self.head(), hash: last(&hashes), epoch: tail.at.epoch };
-        if !move_chain(connection, &self.rows.chain, &tail.at, &to)? {
+        let same_status = tail.status == self.rows.chain.status;
+        if !move_chain(connection, &self.rows.chain, same_status, &tail.at, &to)? {
             return Ok(None);
         }
+        tail.status = self.rows.chain.status;
         let from = std::mem::replace(&mut tail.at, to);
         Ok(Some((from.hash, hashes)))
     }
@@ -89,10 +91,10 @@ pub fn write_chain(connection: &Connection, row: &ChainRow, at: &Position) -> ru
     connection
         .prepare_cached(
             "INSERT INTO chain (id, head, head_hash, epoch, status, detail, title, model, turns, calls, open_pauses,
-                 started_by, started_at, updated_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                 started_by, started_at, updated_at, place)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
              ON CONFLICT (id) DO UPDATE SET head = ?2, head_hash = ?3, epoch = ?4, status = ?5, detail = ?6, title = ?7,
-                 model = ?8, turns = ?9, calls = ?10, open_pauses = ?11, started_by = ?12, started_at = ?13, updated_at = ?14",
+                 model = ?8, turns = ?9, calls = ?10, open_pauses = ?11, started_by = ?12, started_at = ?13, updated_at = ?14, place = ?15",
         )?
         .execute(params![
             row.id.0,
@@ -108,34 +110,40 @@ pub fn write_chain(connection: &Connection, row: &ChainRow, at: &Position) -> ru
             row.open_pauses,
             row.started_by.0,
             time_text(row.started_at),
-            time_text(row.updated_at)
+            time_text(row.updated_at),
+            row.place
         ])?;
     Ok(())
 }
 
 /// Only what changes from append to append, and only where the row still stands at `from`: what is indexed stays
-/// untouched, so that its pages need not be written.
-fn move_chain(connection: &Connection, row: &ChainRow, from: &Position, to: &Position) -> rusqlite::Result<bool> {
-    let moved = connection
-        .prepare_cached(
+/// untouched, so that its pages need not be written. The status is, as long as it stays the same.
+fn move_chain(connection: &Connection, row: &ChainRow, same_status: bool, from: &Position, to: &Position) -> rusqlite::Result<bool> {
+    let sql = match same_status {
+        true => {
+            "UPDATE chain SET head = ?1, head_hash = ?2, detail = ?4, turns = ?5, calls = ?6, open_pauses = ?7, updated_at = ?8
+             WHERE id = ?9 AND head = ?10 AND head_hash = ?11 AND epoch = ?12 AND status = ?3"
+        }
+        false => {
             "UPDATE chain SET head = ?1, head_hash = ?2, status = ?3, detail = ?4, turns = ?5, calls = ?6, open_pauses = ?7,
                  updated_at = ?8
-             WHERE id = ?9 AND head = ?10 AND head_hash = ?11 AND epoch = ?12",
-        )?
-        .execute(params![
-            signed(to.head),
-            to.hash,
-            row.status.as_str(),
-            row.detail,
-            row.turns,
-            row.calls,
-            row.open_pauses,
-            time_text(row.updated_at),
-            row.id.0,
-            signed(from.head),
-            from.hash,
-            signed(from.epoch)
-        ])?;
+             WHERE id = ?9 AND head = ?10 AND head_hash = ?11 AND epoch = ?12"
+        }
+    };
+    let moved = connection.prepare_cached(sql)?.execute(params![
+        signed(to.head),
+        to.hash,
+        row.status.as_str(),
+        row.detail,
+        row.turns,
+        row.calls,
+        row.open_pauses,
+        time_text(row.updated_at),
+        row.id.0,
+        signed(from.head),
+        from.hash,
+        signed(from.epoch)
+    ])?;
     Ok(moved == 1)
 }
 

@@ -11,7 +11,7 @@ use crate::chain::{ChainId, ChainStatus, Seq};
 use crate::event::Stamped;
 use crate::journal::record::Stored;
 use crate::journal::records::{Head, Health, Rebuilt, Records};
-use crate::journal::{Append, ChainRow, Hold, Journal, JournalError, PendingRow};
+use crate::journal::{Append, ChainRow, Hold, Journal, JournalError, Lock, PendingRow, Wanted};
 use crate::pause::PauseId;
 use crate::state::ChainState;
 
@@ -118,7 +118,19 @@ impl Journal for Memory {
         let (epoch, _) = inner.chains.get_mut(chain).expect("tests take chains they started");
         *epoch += 1;
         let (journal, chain) = (self.clone(), chain.clone());
-        Self::now(Ok(Hold { epoch: *epoch, lock: Box::new(Unlock(journal, chain)) }))
+        Self::now(Ok(Hold { epoch: *epoch, lease: None, lock: Box::new(Unlock(journal, chain)) }))
+    }
+
+    fn claim<'a>(&'a self, _wanted: &'a Wanted) -> BoxFuture<'a, Result<Option<(ChainId, Hold)>, JournalError>> {
+        unreachable!("claims are the database's to test")
+    }
+
+    fn waiting<'a>(&'a self, _after: Option<&'a ChainId>, _places: &'a [String], _limit: u32) -> BoxFuture<'a, Result<Vec<ChainId>, JournalError>> {
+        unreachable!("lists are the database's to test")
+    }
+
+    fn woken(&self) -> BoxFuture<'_, ()> {
+        std::future::pending().boxed()
     }
 
     fn find_chain(&self, prefix: &str) -> BoxFuture<'_, Result<ChainId, JournalError>> {
@@ -138,7 +150,7 @@ impl Journal for Memory {
         unreachable!("lists are the database's to test")
     }
 
-    fn pending(&self) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>> {
+    fn pending(&self, _limit: u32) -> BoxFuture<'_, Result<Vec<PendingRow>, JournalError>> {
         let inner = self.0.lock().unwrap();
         let states = inner.chains.keys().map(|chain| self_fold(&inner, chain));
         let rows = states.flat_map(|state| {
@@ -216,6 +228,8 @@ fn self_fold(inner: &Inner, chain: &ChainId) -> ChainState {
 }
 
 struct Unlock(Memory, ChainId);
+
+impl Lock for Unlock {}
 
 impl Drop for Unlock {
     fn drop(&mut self) {

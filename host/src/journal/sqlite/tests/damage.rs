@@ -27,10 +27,10 @@ async fn a_journal_of_a_newer_version_is_left_as_it_is() {
     Chain::started(&home.open(), "ch_1").await;
     home.sql().pragma_update(None, "user_version", 7).unwrap();
     let before = std::fs::read(home.path()).unwrap();
-    let expected = "journal `PATH` is of version 7; this program reads up to version 2";
+    let expected = "journal `PATH` is of version 7; this program reads up to version 3";
     assert_eq!(opening(&home.path()), expected);
     let read = SqliteJournal::open_existing(&home.path(), clock()).map(drop);
-    assert!(matches!(read, Err(JournalError::Newer { found: 7, known: 2, .. })), "{read:?}");
+    assert!(matches!(read, Err(JournalError::Newer { found: 7, known: 3, .. })), "{read:?}");
     assert_eq!(std::fs::read(home.path()).unwrap(), before);
 }
 
@@ -119,14 +119,14 @@ async fn a_database_that_others_keep_locked_is_busy_and_goes_on_when_they_are_do
 async fn a_write_that_the_tables_refuse_does_not_hurt_those_who_share_its_transaction() {
     let home = Home::new();
     let journal = std::sync::Arc::new(home.open());
-    Chain::started(&journal, "ch_broken").await;
+    Chain::started(&*journal, "ch_broken").await;
     // Its row is gone but its event is not: the next first event meets the one that is there.
     let other = home.sql();
     other.execute_batch("DELETE FROM chain; BEGIN IMMEDIATE").unwrap();
     let write = |number: usize| {
         let journal = journal.clone();
         let mut chain = Chain::new(&if number == 7 { "ch_broken".to_owned() } else { format!("ch_{number}") });
-        tokio::spawn(async move { chain.write(&journal, vec![super::sample::started("x")]).await })
+        tokio::spawn(async move { chain.write(&*journal, vec![super::sample::started("x")]).await })
     };
     let tasks: Vec<_> = (0..16).map(write).collect();
     tokio::task::yield_now().await;
@@ -156,11 +156,11 @@ async fn an_event_that_cannot_be_read_is_named_and_other_chains_go_on() {
     assert!(error.starts_with("event 2 of chain ch_2 cannot be read: `TurnReceived`: "), "{error}");
     assert_eq!(reading("ch_3").await.unwrap().len(), 3);
     assert_eq!(journal.chains(10).await.unwrap().len(), 3);
-    assert_eq!(journal.pending().await.unwrap().len(), 3);
+    assert_eq!(journal.pending(100).await.unwrap().len(), 3);
 
     let rebuilt = journal.rebuild_projections().await.unwrap();
     assert_eq!((rebuilt.chains, rebuilt.unreadable.len()), (1, 2));
-    assert_eq!(journal.pending().await.unwrap().len(), 3);
+    assert_eq!(journal.pending(100).await.unwrap().len(), 3);
 }
 
 /// Changes event 2 and hashes it and those after it anew.
@@ -174,33 +174,6 @@ fn rewrite(home: &Home, chain: &str, change: &str) {
         sql.execute("UPDATE event SET prev_hash = ?1, hash = ?2 WHERE chain = ?3 AND seq = ?4", (prev, hash, chain, stored.record.seq as i64))
             .unwrap();
         prev = hash;
-    }
-}
-
-#[tokio::test]
-async fn a_journal_that_was_cut_changed_or_shuffled_is_damaged_at_the_event_that_shows_it() {
-    for (damage, expected) in [
-        ("DELETE FROM event WHERE seq = 1", "event 1 of chain ch_1 is missing"),
-        ("DELETE FROM event WHERE seq = 2", "event 2 of chain ch_1 is missing"),
-        ("DELETE FROM event WHERE seq = 4", "event 4 of chain ch_1 is missing"),
-        ("DELETE FROM event", "event 1 of chain ch_1 is missing"),
-        ("DELETE FROM event WHERE seq = 3; UPDATE event SET seq = 3 WHERE seq = 4", "event 3 of chain ch_1 is not what was written there"),
-        ("UPDATE event SET seq = seq + 1 WHERE seq = 4", "event 4 of chain ch_1 is missing"),
-        ("UPDATE event SET payload = replace(payload, '/a', '/b') WHERE seq = 2", "event 2 of chain ch_1 is not what was written there"),
-        ("UPDATE event SET epoch = 9 WHERE seq = 3", "event 3 of chain ch_1 is not what was written there"),
-        ("UPDATE event SET hash = x'00' WHERE seq = 3", "event 3 of chain ch_1 is not what was written there"),
-    ] {
-        let home = Home::new();
-        let journal = home.open();
-        let mut chain = Chain::started(&journal, "ch_1").await;
-        chain.write(&journal, vec![turn(1, 1), opened("pa_1", key(1, 0)), said("wait")]).await.unwrap();
-        home.sql().execute_batch(damage).unwrap();
-        let error = journal.events(&chain.id, 0).await.unwrap_err();
-        assert!(matches!(error, JournalError::Damaged { .. }), "{damage}: {error}");
-        assert_eq!(error.to_string(), format!("the journal is damaged: {expected}"), "{damage}");
-        // Who has read the first three is told as well where what comes next is not what was written.
-        let next = journal.events(&chain.id, 3).await;
-        assert_eq!(next.is_err(), damage.contains("seq = 4") || damage.contains("hash") || damage == "DELETE FROM event", "{damage}: {next:?}");
     }
 }
 

@@ -20,5 +20,6 @@ mod secrets;
 mod signals;
 mod steered;
 mod trust;
+mod work;
 
 pub use environment::TestEnvironment;

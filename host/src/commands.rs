@@ -40,6 +40,7 @@ mod settle;
 mod setup;
 mod tools;
 mod trust;
+mod work;
 
 use failure::Failure;
 use setup::Flags;
@@ -70,6 +71,7 @@ pub struct Cli {
 enum Command {
     Run(run::Run),
     Resume(resume::Resume),
+    Work(work::Worker),
     Approve(decide::Approve),
     Deny(decide::Deny),
     Edit(decide::Edit),
@@ -141,6 +143,7 @@ impl Command {
         match self {
             Self::Run(command) => command.run(flags),
             Self::Resume(command) => command.run(flags),
+            Self::Work(command) => command.run(flags),
             Self::Approve(command) => command.run(flags),
             Self::Deny(command) => command.run(flags),
             Self::Edit(command) => command.run(flags),

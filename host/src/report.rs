@@ -19,6 +19,7 @@ pub mod pause;
 pub mod rest;
 pub mod table;
 pub mod trust;
+pub mod work;
 
 /// Nobody reads standard output any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);

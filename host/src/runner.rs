@@ -27,12 +27,14 @@ mod redact;
 mod still;
 #[cfg(test)]
 mod tests;
+mod work;
 
 pub use carry::{Prompt, Resume};
 pub use change::{Decision, Said};
 pub use fork::Forked;
 pub use in_force::{InForce, Unchanging};
 pub use recent::Recent;
+pub use work::{Overseer, Work};
 
 /// Opens a model by the name a chain was started with.
 pub type OpenModel = dyn Fn(&str) -> Result<Arc<dyn Model>, ModelError> + Send + Sync;

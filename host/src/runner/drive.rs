@@ -74,6 +74,23 @@ async fn to_its_rest(chain: &mut OpenChain, interrupt: CancellationToken) -> Res
     driver.run(chain).await
 }
 
+/// Whether a chain that rests would do more under the grants and plugins that this process has.
+pub fn would_move(chain: &OpenChain) -> bool {
+    let (host, state, grants) = (&chain.host, &chain.state, chain.host.grants.latest());
+    let id = |prefix: &str| host.clock.id(prefix);
+    let rules = Rules { grants: &grants, now: host.clock.now(), id: &id, schemas: &host.schemas };
+    if !recheck::recheck(state, &rules).is_empty() {
+        return true;
+    }
+    let failures = host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
+    let around = Around { loaded: &host.plugins.loaded(), failures: &failures, running: &|_| false };
+    match next(state, &around) {
+        Next::Pause | Next::Nothing => false,
+        Next::Block(blocked) => state.blocked.as_ref() != Some(&blocked),
+        _ => true,
+    }
+}
+
 /// Calls that wait to be admitted: those of an import, and those whose plugin was accepted anew.
 fn admit_requested(state: &ChainState, rules: &Rules<'_>) -> Vec<Event> {
     let calls: Vec<_> = state.calls_in(CallStatus::Requested).map(|call| call.key).collect();

@@ -20,3 +20,4 @@ mod siblings;
 mod steered;
 mod stores;
 mod twins;
+mod work;

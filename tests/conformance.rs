@@ -4,7 +4,7 @@ mod case;
 mod docs;
 mod world;
 
-use case::{Asked, Case, Expected};
+use case::{Asked, Case};
 use serde_json::Value;
 use world::World;
 

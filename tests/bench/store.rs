@@ -161,6 +161,8 @@ fn asking() -> Vec<Rule> {
         quorum: std::num::NonZeroU32::MIN,
         exclude_requester: false,
         on_deny: Then::Continue,
+        expires: None,
+        escalation: None,
         line: 1,
     }]
 }

@@ -53,6 +53,7 @@ mod tests {
             started_by: Actor(String::new()),
             started_at: Timestamp::UNIX_EPOCH,
             updated_at: Timestamp::from_second(updated).unwrap(),
+            place: None,
             held_by: None,
         }
     }

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use futures_util::{FutureExt, TryFutureExt};
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, TryFutureExt};
 use tokio::sync::OnceCell;
 
 use self::address::Address;

@@ -85,7 +85,7 @@ fn lines(state: &ChainState, event: &Event) -> Vec<String> {
             calls.iter().filter_map(|started| state.calls.get(&started.call)).map(line).collect()
         }
         Event::CallFinished { call, result, .. } => vec![format!("{} {}", tool(call), outcome(result))],
-        Event::CallRecovered { call, why } => vec![format!("{} will run again: {}", tool(call), escape::line(why))],
+        Event::CallRecovered { call, why, .. } => vec![format!("{} will run again: {}", tool(call), escape::line(why))],
         Event::PauseClosed { pause, status, why, .. } => vec![format!("{pause} is {}: {}", status.as_str(), escape::line(why))],
         Event::PauseDecided { pause, by, decision, .. } => vec![format!("{pause}: {} by {by}", decision.name())],
         _ => Vec::new(),

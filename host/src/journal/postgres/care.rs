@@ -59,9 +59,12 @@ async fn remove_one(session: &mut Session, head: &Head) -> Result<bool, Failure>
     if session.rows(sql, &[&head.chain.0, &signed(head.seq), &head.hash.as_slice()]).await?.is_empty() {
         return Ok(false);
     }
-    for sql in
-        ["DELETE FROM event WHERE chain = $1", "DELETE FROM call WHERE chain = $1", "DELETE FROM pause WHERE chain = $1", "DELETE FROM keyvalue WHERE chain = $1"]
-    {
+    for sql in [
+        "DELETE FROM event WHERE chain = $1",
+        "DELETE FROM call WHERE chain = $1",
+        "DELETE FROM pause WHERE chain = $1",
+        "DELETE FROM keyvalue WHERE chain = $1",
+    ] {
         session.rows(sql, &[&head.chain.0]).await?;
     }
     Ok(true)
@@ -105,8 +108,21 @@ async fn rebuild_one(session: &mut Session, chain: &ChainId) -> Result<(), Failu
     let counts = [row.turns, row.calls, row.open_pauses].map(i64::from);
     let (started, updated, status) = (time_text(row.started_at), time_text(row.updated_at), row.status.as_str());
     let params: [super::pool::Param<'_>; 15] = [
-        &chain.0, &signed(state.seq), &hash, &signed(epoch), &status, &detail, &title, &model, &counts[0], &counts[1], &counts[2], &by, &started,
-        &updated, &row.place,
+        &chain.0,
+        &signed(state.seq),
+        &hash,
+        &signed(epoch),
+        &status,
+        &detail,
+        &title,
+        &model,
+        &counts[0],
+        &counts[1],
+        &counts[2],
+        &by,
+        &started,
+        &updated,
+        &row.place,
     ];
     session.rows(sql, &params).await?;
     for call in &rows.calls {

@@ -1,8 +1,10 @@
 //! What an audit reads is the same from every store.
 
 use super::on_both_stores;
-use super::sample::{Chain, finished, key, said, turn};
+use super::sample::{Chain, finished, key, opened, said, started, turn};
 use crate::call::CallStatus;
+use crate::chain::ChainId;
+use crate::event::Event;
 use crate::journal::audit::{Heads, verify};
 
 on_both_stores! {
@@ -27,5 +29,38 @@ on_both_stores! {
         assert_eq!(found, heads, "a chain without a row is found by its events");
         let walk = verify(&*journal, &heads.chains[0], None).await.unwrap();
         assert_eq!(walk.findings[0].to_string(), "event 2 is not what was written there");
+    }
+
+    async fn rows_are_written_anew_from_events_alone_and_whoever_holds_a_chain_holds_it_still(home) {
+        let journal = home.open();
+        let mut chain = Chain::started(&*journal, "ch_1").await;
+        let hold = journal.take(&chain.id).await.unwrap();
+        chain.epoch = Some(hold.epoch);
+        chain.write(&*journal, vec![turn(1, 2), opened("pa_1", key(1, 0)), said("\u{0}")]).await.unwrap();
+        let (chains, pending) = (journal.chains(9).await.unwrap(), journal.pending(9).await.unwrap());
+        home.execute("DELETE FROM call; UPDATE pause SET status = 'approved'; UPDATE chain SET status = 'failed', calls = 0").await;
+        assert_eq!(journal.differences().await.unwrap().len(), 1);
+        assert_eq!(journal.rebuild().await.unwrap().chains, 1);
+        assert_eq!(journal.differences().await.unwrap(), Vec::<String>::new());
+        assert_eq!((journal.chains(9).await.unwrap(), journal.pending(9).await.unwrap()), (chains, pending));
+        chain.write(&*journal, vec![said("on")]).await.unwrap();
+    }
+
+    async fn a_chain_that_ended_is_taken_out_unless_another_carries_it_on(home) {
+        let journal = home.open();
+        for id in ["ch_1", "ch_2"] {
+            Chain::started(&*journal, id).await.write(&*journal, vec![Event::ChainCompleted]).await.unwrap();
+        }
+        let mut next = Chain::new("ch_3");
+        let mut begun = started("go on");
+        if let Event::ChainStarted { continues, .. } = &mut begun {
+            *continues = Some(ChainId("ch_2".into()));
+        }
+        next.write(&*journal, vec![begun]).await.unwrap();
+        let heads = Heads::of(&*journal).await.unwrap().chains;
+        assert_eq!(journal.continued().await.unwrap(), [(next.id.clone(), ChainId("ch_2".into()))]);
+        assert_eq!(journal.remove(heads).await.unwrap(), [ChainId("ch_1".into())]);
+        assert_eq!(journal.chains(9).await.unwrap().len(), 2);
+        assert!(journal.health().await.unwrap().unwrap().problems.is_empty());
     }
 }

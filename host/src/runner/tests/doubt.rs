@@ -157,7 +157,7 @@ async fn s05_siblings_of_a_call_in_doubt_run_to_their_end() {
     assert_eq!(shown, ["ok in_doubt", "ask paused", "boom failed"]);
     let kinds: Vec<_> = pauses(&report.state).iter().map(|pause| pause.kind).collect();
     assert_eq!(kinds, [PauseKind::InDoubt, PauseKind::Tool]);
-    let listed: Vec<_> = world.host.journal.pending().await.unwrap().into_iter().map(|row| row.pause.id).collect();
+    let listed: Vec<_> = world.host.journal.pending(100).await.unwrap().into_iter().map(|row| row.pause.id).collect();
     assert_eq!(listed, pauses(&report.state).into_iter().map(|pause| pause.id).collect::<Vec<_>>(), "s24: one definition of what is pending");
 }
 

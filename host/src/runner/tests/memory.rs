@@ -73,7 +73,8 @@ impl Memory {
 impl Journal for Memory {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
         let mut inner = self.0.lock().unwrap();
-        let died = || Err(JournalError::Away { path: "memory".into(), message: "the process died".into() });
+        // No fault that passes: whoever died does not try again.
+        let died = || Err(JournalError::Unusable { path: "memory".into(), message: "the process died".into() });
         if let Some((_, left)) = &mut inner.dies {
             *left = left.saturating_sub(1);
         }

@@ -162,11 +162,10 @@ impl Pause {
         self.status == PauseStatus::Open
     }
 
-    /// From when on nobody can decide it. A call whose outcome nobody knows is asked about for as long as it takes.
+    /// From when on nobody can decide it.
     pub fn expires_at(&self) -> Option<jiff::Timestamp> {
         let seconds = i64::try_from(self.requirements.expires_seconds?).ok()?;
-        let expires = matches!(self.kind, PauseKind::Tool | PauseKind::Gate | PauseKind::Capability);
-        self.opened_at.checked_add(jiff::SignedDuration::from_secs(seconds)).ok().filter(|_| expires)
+        self.opened_at.checked_add(jiff::SignedDuration::from_secs(seconds)).ok()
     }
 
     /// Open, and its time is over.

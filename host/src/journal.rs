@@ -17,6 +17,7 @@ use crate::state::ChainState;
 
 pub mod archive;
 pub mod audit;
+mod carrying;
 mod entry;
 pub mod export;
 mod holder;

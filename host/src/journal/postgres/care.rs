@@ -9,6 +9,7 @@ use super::write::{plain, position, signed};
 use super::{read, schema};
 use crate::chain::ChainId;
 use crate::journal::JournalError;
+use crate::journal::carrying::Carrying;
 use crate::journal::entry::Position;
 use crate::journal::projection::Projection;
 use crate::journal::record::time_text;
@@ -18,6 +19,8 @@ use crate::state::ChainState;
 
 /// Chains that are listed as left behind.
 const DEAD_MAX: i64 = 100;
+/// Taken out in one transaction: others write in between.
+const CHAINS_MAX: usize = 64;
 
 /// Read off the first events: no row says it. Few carry another on, and only theirs are looked into.
 pub async fn continued(session: &mut Session) -> Result<Vec<(ChainId, ChainId)>, Failure> {
@@ -33,28 +36,33 @@ pub async fn continued(session: &mut Session) -> Result<Vec<(ChainId, ChainId)>,
     Ok(pairs)
 }
 
-/// One transaction per chain: others write in between.
+/// The last of `heads` first: what carries another on has to go before it.
 pub async fn remove(session: &mut Session, heads: &[Head]) -> Result<Vec<ChainId>, Failure> {
     let mut removed = Vec::new();
-    for head in heads {
-        // No chain begins while it is looked whether one carries this one on.
+    for some in heads.rchunks(CHAINS_MAX) {
+        // No chain begins while it is looked whether one carries these on.
         session.client.batch_execute("BEGIN; LOCK TABLE chain IN SHARE ROW EXCLUSIVE MODE").await?;
-        let done = remove_one(session, head).await;
+        let done = remove_some(session, some).await;
         session.client.batch_execute(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-        if done? {
+        removed.extend(done?);
+    }
+    Ok(removed)
+}
+
+async fn remove_some(session: &mut Session, heads: &[Head]) -> Result<Vec<ChainId>, Failure> {
+    let mut carrying = Carrying::of(continued(session).await?);
+    let mut removed = Vec::new();
+    for head in heads.iter().rev() {
+        if !carrying.is_needed(&head.chain) && remove_one(session, head).await? {
+            carrying.remove(&head.chain);
             removed.push(head.chain.clone());
         }
     }
     Ok(removed)
 }
 
-/// A first event that only seems to name the chain keeps it where it is.
 async fn remove_one(session: &mut Session, head: &Head) -> Result<bool, Failure> {
     let sql = "DELETE FROM chain WHERE id = $1 AND head = $2 AND head_hash = $3 AND status IN ('completed', 'rejected', 'failed', 'cancelled')
-               AND NOT EXISTS (
-                   SELECT 1 FROM chain later JOIN event ON event.chain = later.id AND event.seq = 1
-                   WHERE later.started_at >= chain.updated_at AND later.id <> $1
-                       AND position('\"continues\":\"' || $1 || '\"' IN event.payload) > 0)
                RETURNING id";
     if session.rows(sql, &[&head.chain.0, &signed(head.seq), &head.hash.as_slice()]).await?.is_empty() {
         return Ok(false);

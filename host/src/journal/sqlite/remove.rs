@@ -1,12 +1,11 @@
 //! Chains taken out of the database, and the room they leave given back.
 
-use std::collections::{HashMap, HashSet};
-
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::write::signed;
 use super::{fault, pages};
 use crate::chain::ChainId;
+use crate::journal::carrying::Carrying;
 use crate::journal::records::Head;
 
 /// Of all pages, the share that must be free before the file is written anew: it takes as long as the whole is large.
@@ -21,21 +20,12 @@ pub fn remove(connection: &mut Connection, heads: &[Head]) -> rusqlite::Result<V
     for some in heads.rchunks(CHAINS_MAX) {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Read anew: a chain that was begun since the choice was made may carry one of these on.
-        let mut carrying_on: HashMap<ChainId, HashSet<ChainId>> = HashMap::new();
-        let mut parents = HashMap::new();
-        for (chain, parent) in pages::continued(&transaction)? {
-            carrying_on.entry(parent.clone()).or_default().insert(chain.clone());
-            parents.insert(chain, parent);
-        }
+        let mut carrying = Carrying::of(pages::continued(&transaction)?);
         for head in some.iter().rev() {
-            let needed = carrying_on.get(&head.chain).is_some_and(|chains| !chains.is_empty());
-            if needed || !remove_one(&transaction, head)? {
-                continue;
+            if !carrying.is_needed(&head.chain) && remove_one(&transaction, head)? {
+                carrying.remove(&head.chain);
+                removed.push(head.chain.clone());
             }
-            if let Some(chains) = parents.get(&head.chain).and_then(|parent| carrying_on.get_mut(parent)) {
-                chains.remove(&head.chain);
-            }
-            removed.push(head.chain.clone());
         }
         transaction.commit()?;
     }

@@ -37,8 +37,10 @@ const NO_PROBE: &[(&str, &str)] = &[
     ("plugin/trap::MESSAGE_BYTES_MAX", "what is kept of standard error and the engine's own words are less"),
     ("runner/open::CHAINS_MAX", "people carry chains on"),
     ("runner/open::RACES_MAX", "people decide at the same time"),
-    ("state/decide::ANSWER_BYTES_MAX", "people answer"),
     ("runner/recent::KEPT_MAX", "a cache: what is not kept is read again"),
+    ("runner/work::LEFT_ALONE_CHAINS_MAX", "chains that wait for another try; the list starts anew beyond it"),
+    ("runner/work::LEFT_ALONE_MAX", "the longest wait for another try"),
+    ("state/decide::ANSWER_BYTES_MAX", "people answer"),
     ("state/fold::CHARS_MAX", "where a shown line is cut"),
     ("state/judged::KEPT_MAX", "a cache that starts anew"),
 ];

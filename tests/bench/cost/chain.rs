@@ -28,7 +28,7 @@ struct Round {
 }
 
 pub fn measure(world: &World, table: &mut Table) -> anyhow::Result<()> {
-    let shapes = [(95, 10), (200, 1)];
+    let shapes = [(95, 10), (950, 1)];
     let mut measured = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
         for ((turns, per_turn), rounds) in shapes.iter().zip(&mut measured) {

@@ -158,7 +158,7 @@ mod tests {
 
     /// limit: call/arguments::EXACT_MAX
     #[test]
-    fn one_meaning_or_a_refusal() {
+    fn h49_one_meaning_or_a_refusal() {
         let ok = |text: &str| read(text).unwrap().canonical;
         let error = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(ok(r#"{ "b": 1.0, "a": [1, 1e2] }"#), r#"{"a":[1,100],"b":1}"#);

@@ -12,6 +12,9 @@ pub const BYTES_MAX: usize = 4 << 10;
 /// Bytes of a name: it stands in place of the value wherever that is taken out.
 pub const NAME_BYTES_MAX: usize = 64;
 
+/// Under which entries of the keyring stand.
+pub const KEYRING_SERVICE: &str = "pausegate";
+
 /// One secret of one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret {
@@ -30,6 +33,8 @@ pub enum Source {
     Env,
     /// Absolute path; one line of text.
     File(PathBuf),
+    /// The entry of the secret's name for the service `pausegate` in the keyring of whoever runs the host.
+    Keyring,
 }
 
 /// Where in a request it goes.
@@ -51,6 +56,7 @@ impl Secret {
         match &self.source {
             Source::Env => format!("environment variable `{}`", self.name),
             Source::File(path) => format!("file `{}`", path.display()),
+            Source::Keyring => format!("keyring entry `{}` of service `{KEYRING_SERVICE}`", self.name),
         }
     }
 }

@@ -13,6 +13,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::scrub::{Scrubber, Sieve};
+#[cfg(feature = "keyring")]
+use crate::capability::secret::KEYRING_SERVICE;
 use crate::capability::secret::{BYTES_MAX, BYTES_MIN, Source};
 use crate::capability::{Held, Opening, Refusal, Secret};
 
@@ -47,6 +49,7 @@ impl ReadSecret for SystemSecrets {
         match &secret.source {
             Source::Env => checked(std::env::var_os(&secret.name).ok_or(SecretError::Missing)?.into_vec()),
             Source::File(path) => checked(read_file(path)?),
+            Source::Keyring => checked(read_keyring(&secret.name)?),
         }
     }
 }
@@ -65,6 +68,22 @@ fn read_file(path: &Path) -> Result<Vec<u8>, SecretError> {
     // White space around the value does not count.
     file.take(2 * BYTES_MAX as u64).read_to_end(&mut bytes).map_err(told)?;
     Ok(bytes)
+}
+
+/// The kernel's keyring of this user: a system call, which waits for nothing.
+#[cfg(feature = "keyring")]
+fn read_keyring(name: &str) -> Result<Vec<u8>, SecretError> {
+    let entry = keyring::Entry::new(KEYRING_SERVICE, name);
+    entry.and_then(|entry| entry.get_secret()).map_err(|error| match error {
+        keyring::Error::NoEntry => SecretError::Missing,
+        error => SecretError::Unreadable(error.to_string()),
+    })
+}
+
+/// Reading the grants file refuses such a source.
+#[cfg(not(feature = "keyring"))]
+fn read_keyring(_name: &str) -> Result<Vec<u8>, SecretError> {
+    Err(SecretError::Unreadable("this program was built without the feature `keyring`".into()))
 }
 
 /// Without the white space around it, which no header keeps.
@@ -243,6 +262,19 @@ mod tests {
             trouble(&variable, &SystemSecrets).unwrap(),
             "secret `PAUSEGATE_TEST_NO_SUCH`: environment variable `PAUSEGATE_TEST_NO_SUCH` is missing"
         );
+    }
+
+    #[cfg(feature = "keyring")]
+    #[test]
+    fn a_value_is_read_from_the_keyring_of_the_user() {
+        let secret = Secret { name: format!("PAUSEGATE_TEST_{}", std::process::id()), source: Source::Keyring, ..secret(Path::new("")) };
+        let missing = format!("secret `{0}`: keyring entry `{0}` of service `pausegate` is missing", secret.name);
+        assert_eq!(trouble(&secret, &SystemSecrets), Some(missing));
+        let entry = keyring::Entry::new(KEYRING_SERVICE, &secret.name).unwrap();
+        entry.set_password("0123456789ab").unwrap();
+        let read = SystemSecrets.read(&secret).map(|value| value.expose_secret().to_owned());
+        entry.delete_credential().unwrap();
+        assert_eq!(read.unwrap(), "0123456789ab");
     }
 
     #[test]

@@ -59,9 +59,13 @@ fn read_name(item: &Item<'_>) -> Result<String, ConfigError> {
 
 fn read_source(section: &Section<'_>, folder: &Path) -> Result<Source, ConfigError> {
     let source = section.require("source")?;
-    match (source.word(&["env", "file"])?, section.get("path")) {
+    match (source.word(&["env", "file", "keyring"])?, section.get("path")) {
         ("env", None) => Ok(Source::Env),
-        ("env", Some(path)) => Err(path.error(format!("`{}` needs `source = \"file\"`", path.name()))),
+        ("keyring", None) if cfg!(feature = "keyring") => Ok(Source::Keyring),
+        ("keyring", None) => Err(source
+            .error("this program was built without the feature `keyring`")
+            .with_hint("build it with `cargo build --release --features keyring`, or take `source = \"env\"` or `\"file\"`")),
+        ("env" | "keyring", Some(path)) => Err(path.error(format!("`{}` needs `source = \"file\"`", path.name()))),
         (_, None) => Err(source.error("a secret from a file lacks `path`").with_hint("add `path = \"./NAME.key\"`, relative to this file")),
         (_, Some(path)) => {
             let text = path.text()?;

@@ -31,7 +31,8 @@ fn w54_a_secret_that_cannot_be_meant_is_refused_with_its_line() {
         ("no name", r#"source = "env", header = "x-key""#),
         ("name", r#"name = "WEATHER KEY", source = "env", header = "x-key""#),
         ("value in the file", r#"name = "K", value = "0123456789abcdef", header = "x-key""#),
-        ("source", r#"name = "K", source = "keyring", header = "x-key""#),
+        ("source", r#"name = "K", source = "wallet", header = "x-key""#),
+        ("path of a keyring", r#"name = "K", source = "keyring", path = "./k", header = "x-key""#),
         ("path of a variable", r#"name = "K", source = "env", path = "./k", header = "x-key""#),
         ("file without path", r#"name = "K", source = "file", header = "x-key""#),
         ("nowhere", r#"name = "K", source = "env""#),
@@ -53,7 +54,8 @@ fn w54_a_secret_that_cannot_be_meant_is_refused_with_its_line() {
     no name: 7: `plugins.files.http.secret` lacks `name`
     name: 7: `plugins.files.http.secret.name` must be letters, digits and `_`, at most 64, such as "WEATHER_KEY"
     value in the file: 7: unknown key `plugins.files.http.secret.value` | `plugins.files.http.secret` may hold: name, source, path, header, query, format
-    source: 7: `plugins.files.http.secret.source` must be env | file, not "keyring"
+    source: 7: `plugins.files.http.secret.source` must be env | file | keyring, not "wallet"
+    path of a keyring: 7: `plugins.files.http.secret.path` needs `source = "file"`
     path of a variable: 7: `plugins.files.http.secret.path` needs `source = "file"`
     file without path: 7: a secret from a file lacks `path` | add `path = "./NAME.key"`, relative to this file
     nowhere: 7: a secret does not say where it goes | write `header = "authorization"`, or `query = "key"` where the server takes nothing else
@@ -68,4 +70,17 @@ fn w54_a_secret_that_cannot_be_meant_is_refused_with_its_line() {
     format with a line end: 7: `plugins.files.http.secret.format` must be printable ASCII that holds `{}` once, where the value goes, such as "Bearer {}"
     many origins: 7: a secret is sent to one origin, and `*` stands in the host of this line's `url` | write one line for each host
     "#);
+}
+
+#[cfg(feature = "keyring")]
+#[test]
+fn a_keyring_is_read_by_a_program_built_for_it() {
+    assert_eq!(secret(r#"name = "K", source = "keyring", header = "x-key""#).source, Source::Keyring);
+}
+
+#[cfg(not(feature = "keyring"))]
+#[test]
+fn a_keyring_is_refused_by_a_program_that_was_not_built_for_it() {
+    let line = line("https://api.test", r#"name = "K", source = "keyring", header = "x-key""#);
+    insta::assert_snapshot!(report(read_text(&line).unwrap_err()), @r#"7: this program was built without the feature `keyring` | build it with `cargo build --release --features keyring`, or take `source = "env"` or `"file"`"#);
 }

@@ -66,8 +66,15 @@ fn lost(state: &ChainState, lease: &Lease) -> JournalError {
 async fn to_its_rest(chain: &mut OpenChain, interrupt: CancellationToken) -> Result<Rest, HostError> {
     let plugins = &chain.host.plugins;
     let failures = plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
-    let mut driver =
-        Driver { attempts: Attempts::default(), model: None, interrupt, replies: Replies::of(&chain.host), loaded: plugins.loaded(), failures };
+    let mut driver = Driver {
+        attempts: Attempts::default(),
+        model: None,
+        interrupt,
+        replies: Replies::of(&chain.host),
+        waiting: None,
+        loaded: plugins.loaded(),
+        failures,
+    };
     chain.record(expire).await?;
     chain.record(recheck::recheck).await?;
     chain.record(admit_requested).await?;
@@ -103,10 +110,24 @@ struct Driver {
     model: Option<Arc<dyn Model>>,
     interrupt: CancellationToken,
     replies: Replies,
+    waiting: Option<Waiting>,
     /// Bytes loaded under each plugin name.
     loaded: BTreeMap<String, Digest>,
     /// Why a plugin is not loaded.
     failures: BTreeMap<String, String>,
+}
+
+/// Calls that were admitted and wait for room, as they were judged: the same grants say the same of them that day.
+struct Waiting {
+    calls: JudgedCalls,
+    under: Arc<Grants>,
+    on: jiff::civil::Date,
+}
+
+impl Waiting {
+    fn stands(&self, rules: &Rules<'_>) -> bool {
+        std::ptr::eq(&*self.under, rules.grants) && self.on == rules.today()
+    }
 }
 
 impl Driver {
@@ -171,8 +192,17 @@ impl Driver {
         chain: &mut OpenChain,
         events: impl Fn(&ChainState, &Rules<'_>) -> (Vec<Event>, JudgedCalls),
     ) -> Result<(), HostError> {
-        let decide = |state: &ChainState, rules: &Rules<'_>| Ok(events(state, rules));
-        let (_, startable) = chain.transact_then(decide, |state, rules, judged| self.started(state, rules, judged)).await?;
+        let mut waiting = self.waiting.take();
+        let mut today = None;
+        let decide = |state: &ChainState, rules: &Rules<'_>| {
+            let (events, mut judged) = events(state, rules);
+            // Once: a second time means that somebody wrote meanwhile, and then each is judged again.
+            judged.extend(waiting.take().filter(|waiting| waiting.stands(rules)).into_iter().flat_map(|waiting| waiting.calls));
+            today = Some(rules.today());
+            Ok((events, judged))
+        };
+        let (calls, startable) = chain.transact_then(decide, |state, rules, judged| self.started(state, rules, judged)).await?;
+        self.waiting = today.filter(|_| !calls.is_empty()).map(|on| Waiting { calls, under: Arc::clone(&chain.grants), on });
         for call in startable {
             self.attempts.start(chain, call).await;
         }
@@ -199,7 +229,9 @@ impl Driver {
             ended = self.attempts.ended() => ended,
             () = self.interrupt.cancelled() => return Ok(()),
             () = tokio::time::sleep(LOOK) => {
-                chain.refresh().await?;
+                if chain.refresh().await? {
+                    self.waiting = None;
+                }
                 self.heed_stop(&chain.state);
                 return Ok(());
             }

@@ -21,6 +21,13 @@ pub struct Rules<'a> {
     pub schemas: &'a Schemas,
 }
 
+impl Rules<'_> {
+    /// On which dates of rules hang.
+    pub fn today(&self) -> jiff::civil::Date {
+        jiff::tz::Offset::UTC.to_datetime(self.now).date()
+    }
+}
+
 /// Compiled input schemas, so that each is compiled once in a process and not once a call.
 #[derive(Default)]
 pub struct Schemas(Mutex<HashMap<Digest, ByTool>>);
@@ -73,7 +80,7 @@ impl ChainState {
             tool: &tool.name,
             effects: tool.effects,
             arguments,
-            today: jiff::tz::Offset::UTC.to_datetime(rules.now).date(),
+            today: rules.today(),
         });
         let parts = Object::new()
             .value("arguments", arguments)

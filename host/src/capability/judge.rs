@@ -25,8 +25,13 @@ pub struct CallFacts<'a> {
     /// As the plugin declares them.
     pub effects: Effects,
     pub arguments: &'a Value,
-    /// In UTC, for `until`.
+    /// As [`day`] has it, for `until`.
     pub today: jiff::civil::Date,
+}
+
+/// The day that dates of rules are compared with: in UTC, so that every host has the same.
+pub fn day(now: jiff::Timestamp) -> jiff::civil::Date {
+    jiff::tz::Offset::UTC.to_datetime(now).date()
 }
 
 impl CallFacts<'_> {

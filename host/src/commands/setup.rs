@@ -9,6 +9,7 @@ use jiff::civil::Date;
 
 use super::failure::Failure;
 use super::{exit, identity};
+use crate::capability::judge::day;
 use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Grants, Verdict};
 use crate::chain;
@@ -77,7 +78,7 @@ impl Setup {
 
     /// In UTC, as `until` is judged.
     pub fn today(&self) -> Date {
-        jiff::tz::Offset::UTC.to_datetime(self.clock.now()).date()
+        day(self.clock.now())
     }
 
     /// For commands that read: creates nothing.

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::open::OpenChain;
 use super::still::{self, Still};
 use crate::call::{CallKey, ToolResult, kind};
+use crate::capability::judge::day;
 use crate::plugin::{Answer, Attempt, AttemptOutcome, Ended};
 use crate::state::start::Startable;
 
@@ -141,7 +142,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         tool: tool.name.clone(),
         effects: tool.effects,
         arguments: arguments.clone(),
-        today: jiff::tz::Offset::UTC.to_datetime(host.clock.now()).date(),
+        today: day(host.clock.now()),
         approved: call.approved.as_ref() == Some(&started.digest),
         uses: held.uses.clone(),
     };

@@ -52,7 +52,8 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     };
     chain.let_go().await;
     let rest = driven?;
-    if !chain.state.status.is_terminal() {
+    // A chain rests on a promise then: whatever the journal may lose with the power, it will not lose what this builds on.
+    if matches!(rest, Rest::Paused | Rest::Blocked(_)) {
         chain.host.recent.keep(chain.state.clone());
     }
     Ok(Report { state: chain.state, rest })

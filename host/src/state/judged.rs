@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Call, ChainState};
 use crate::call::schema::Schema;
 use crate::call::{CallKey, ToolSpec};
-use crate::capability::judge::{CallFacts, Judgement};
+use crate::capability::judge::{CallFacts, Judgement, day};
 use crate::capability::{Grants, Held};
 use crate::digest::{Digest, Object, call_digest};
 
@@ -24,7 +24,7 @@ pub struct Rules<'a> {
 impl Rules<'_> {
     /// On which dates of rules hang.
     pub fn today(&self) -> jiff::civil::Date {
-        jiff::tz::Offset::UTC.to_datetime(self.now).date()
+        day(self.now)
     }
 }
 

@@ -21,6 +21,7 @@ mod let_go;
 mod limits;
 mod loading;
 mod outcomes;
+mod python;
 mod reconcile;
 mod requests;
 mod revoked;

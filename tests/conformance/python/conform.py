@@ -255,6 +255,17 @@ def now() -> Now:
     return Now(int(time.time() * 1000))
 
 
+@tool(effects="read-only")
+def nap(ms: int) -> str:
+    """Sleeps; in no other language, for the host's tests of a large guest that waits.
+
+    Args:
+        ms: How long, in milliseconds.
+    """
+    time.sleep(ms / 1000)
+    return "slept"
+
+
 @dataclass
 class Dice:
     value: int

@@ -24,6 +24,7 @@ use super::schema::Place;
 use super::tails::Tails;
 use super::write::{self, Refused};
 use crate::chain::{ChainId, Epoch, Seq};
+use crate::clock::since_boot;
 use crate::journal::JournalError;
 use crate::journal::entry::Entry;
 
@@ -33,6 +34,9 @@ const QUEUE_MAX: usize = 256;
 const BATCH_MAX: usize = 64;
 /// Payload bytes after which a transaction takes no more.
 const BATCH_BYTES_MAX: usize = 4 << 20;
+/// How often it is looked whether the file still stands at its place, for what is no promise: a promise looks each time.
+/// A write in between goes where the file went, and is lost with it like a last write with the power.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Waits of `Place::wait` each for another process's transaction.
 const BEGIN_TRIES: u32 = 2;
 
@@ -62,7 +66,8 @@ impl Writer {
     pub fn start(place: Place, connection: Connection) -> Result<Self, JournalError> {
         let (orders, queue) = mpsc::channel(QUEUE_MAX);
         let path = place.path.clone();
-        let store = Arc::new(Mutex::new(Store { file: identity(&path), place, connection, synchronous: None, tails: Tails::default() }));
+        let store =
+            Arc::new(Mutex::new(Store { file: identity(&path), seen: since_boot(), place, connection, synchronous: None, tails: Tails::default() }));
         let run = {
             let store = store.clone();
             move || run(&store, queue)
@@ -112,6 +117,8 @@ struct Store {
     place: Place,
     /// What stood at the place when it was opened.
     file: Option<(u64, u64)>,
+    /// When that was last seen there.
+    seen: Duration,
     connection: Connection,
     /// As last set on the connection.
     synchronous: Option<&'static str>,
@@ -121,7 +128,7 @@ struct Store {
 impl Store {
     /// `None` where another process writes: this thread has others to serve while that takes.
     fn write_now(&mut self, entry: &Entry) -> Option<Result<Seq, JournalError>> {
-        if self.is_gone() {
+        if since_boot().saturating_sub(self.seen) >= LOOK_EVERY && self.is_gone() {
             return Some(Err(fault::gone(&self.place.path)));
         }
         let written = self.synchronize("NORMAL").and_then(|()| {
@@ -213,8 +220,10 @@ impl Store {
     }
 
     /// Something else stands at the place, or nothing.
-    fn is_gone(&self) -> bool {
-        self.file.is_none() || identity(&self.place.path) != self.file
+    fn is_gone(&mut self) -> bool {
+        let gone = self.file.is_none() || identity(&self.place.path) != self.file;
+        self.seen = if gone { Duration::ZERO } else { since_boot() };
+        gone
     }
 
     /// Takes effect only outside of a transaction. In WAL mode `FULL` is on disk when the commit returns, together

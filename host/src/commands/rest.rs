@@ -7,10 +7,11 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Answers;
 use super::failure::Failure;
 use super::{call, exit};
-use crate::chain::{Actor, ChainId};
+use crate::chain::{Actor, ChainId, ChainStatus};
 use crate::report::live::Live;
 use crate::report::{self, rest};
-use crate::runner::{self, Host, Rest};
+use crate::runner::{self, Host, HostError, Rest};
+use crate::state::ChainState;
 
 pub struct Driver {
     pub host: Host,
@@ -31,9 +32,25 @@ impl Driver {
     /// The same for a chain that somebody has just driven to its rest.
     pub async fn go_on(&self, mut report: runner::Report) -> Result<u8, Failure> {
         while matches!(report.rest, Rest::Paused) && self.answers.answer(&self.host, &self.by, &report.state, &self.interrupt).await? {
-            report = self.host.resume(&report.state.id, &self.by, runner::Resume::default(), self.interrupt.clone()).await?;
+            let chain = report.state.id;
+            report = match self.host.resume(&chain, &self.by, runner::Resume::default(), self.interrupt.clone()).await {
+                // A denial that stops has ended it.
+                Err(HostError::Ended { status, .. }) => self.ended(chain, status).await?,
+                carried_on => carried_on?,
+            };
         }
         self.show(self.answers.or_interrupted(report, &self.interrupt))
+    }
+
+    async fn ended(&self, chain: ChainId, status: ChainStatus) -> Result<runner::Report, Failure> {
+        let events = self.host.journal.events(&chain, 0).await?;
+        let rest = match status {
+            ChainStatus::Rejected => Rest::Rejected,
+            ChainStatus::Cancelled => Rest::Cancelled,
+            ChainStatus::Failed => Rest::Failed,
+            _ => Rest::Completed,
+        };
+        Ok(runner::Report { state: ChainState::fold(chain, &events), rest })
     }
 
     fn show(&self, report: runner::Report) -> Result<u8, Failure> {

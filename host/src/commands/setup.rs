@@ -82,6 +82,19 @@ impl Setup {
     }
 
     /// For commands that read: creates nothing.
+    /// As people know it.
+    pub fn journal_name(&self) -> String {
+        match &self.settings.postgres {
+            Some(address) => address.to_string(),
+            None => self.settings.places.journal.display().to_string(),
+        }
+    }
+
+    /// Of a file alone: a server's tables are made by whoever comes first.
+    pub fn lacks_journal(&self) -> bool {
+        self.settings.postgres.is_none() && !self.settings.places.journal.exists()
+    }
+
     pub fn journal_to_read(&self) -> Result<Arc<dyn Journal>, Failure> {
         Ok(match &self.settings.postgres {
             Some(address) => Arc::new(PostgresJournal::new(address.clone(), self.clock.clone())?),

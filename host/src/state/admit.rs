@@ -140,6 +140,19 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// What an earlier pause asked, and what changed since.
+    pub fn anew(pause: &Pause, difference: String) -> Self {
+        Self {
+            kind: pause.kind,
+            key: pause.key.clone(),
+            reason: pause.reason.clone(),
+            ask: pause.ask.clone(),
+            context: pause.context.clone(),
+            saved: pause.state.clone(),
+            difference: Some(difference),
+        }
+    }
+
     /// The use that a `capability` pause is about.
     pub fn frozen(&self) -> Option<FrozenUse> {
         let context = self.context.clone().filter(|_| self.kind == PauseKind::Capability);

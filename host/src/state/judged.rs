@@ -142,6 +142,7 @@ mod tests {
             when: When::Always,
             on_missing: Default::default(),
             tools: Default::default(),
+            one_file: false,
             line: 3,
         }];
         let section = PluginGrants { fs, ..PluginGrants::holding_nothing(Pin::Any, 2) };

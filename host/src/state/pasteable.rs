@@ -135,6 +135,7 @@ mod tests {
             when: When::Approved(Binding::Within(vec!["path".into()])),
             on_missing: OnMissing::Refuse,
             tools: Default::default(),
+            one_file: false,
             line: 1,
         };
         let section = PluginGrants { fs: mounts.iter().map(grant).collect(), ..PluginGrants::holding_nothing(Pin::Any, 1) };

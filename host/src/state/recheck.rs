@@ -35,22 +35,13 @@ fn recheck_one(state: &ChainState, rules: &Rules<'_>, pause: &Pause) -> Vec<Even
         }
         _ => {
             let difference = difference(pause, &judged.judgement);
-            let asked = Asked {
-                kind: pause.kind,
-                key: pause.key.clone(),
-                reason: pause.reason.clone(),
-                ask: pause.ask.clone(),
-                context: pause.context.clone(),
-                saved: pause.state.clone(),
-                difference: Some(difference),
-            };
-            let pause = admit::pause(state, rules, call, tool, arguments, &judged, asked);
+            let pause = admit::pause(state, rules, call, tool, arguments, &judged, Asked::anew(pause, difference));
             vec![superseded("the grants or rules behind it changed"), Event::PauseOpened { pause }]
         }
     }
 }
 
-fn difference(old: &Pause, new: &crate::capability::judge::Judgement) -> String {
+pub(super) fn difference(old: &Pause, new: &crate::capability::judge::Judgement) -> String {
     let lines = |opens: &[crate::capability::Opening]| opens.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (before, now) = (lines(&old.opens), lines(&new.opens));
     let mut changes: Vec<String> = before.iter().filter(|line| !now.contains(line)).map(|line| format!("no longer opens {line}")).collect();

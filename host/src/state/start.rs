@@ -1,12 +1,14 @@
 //! The transaction that marks calls started: a call that was admitted before it is judged again, and only what was
 //! approved starts.
 
-use super::admit::{denied, gate};
+use super::admit::{Asked, denied, gate, pause};
 use super::judged::{Judged, JudgedCalls};
+use super::recheck::difference;
 use super::{Call, ChainState, Rules};
 use crate::call::{CallKey, ToolSpec};
 use crate::capability::{Held, Limits, Verdict};
 use crate::event::{Event, Started};
+use crate::pause::{Pause, PauseKind, PauseStatus};
 
 /// A call that may start now.
 pub struct Startable {
@@ -53,7 +55,10 @@ fn hindrance(
         // What a person approved is no longer what would run.
         _ if stale(&call.approved) || stale(&call.gate_passed) => {
             let why = "the grants, rules, tool or arguments behind the approval changed".to_owned();
-            let pause = gate(state, rules, call, tool, arguments, judged, Some(why.clone()));
+            let pause = match approved(state, call) {
+                Some(before) => pause(state, rules, call, tool, arguments, judged, Asked::anew(before, difference(before, &judged.judgement))),
+                None => gate(state, rules, call, tool, arguments, judged, Some(why.clone())),
+            };
             return Some(vec![Event::ApprovalLapsed { call: call.key, why }, Event::PauseOpened { pause }]);
         }
         Verdict::Ask if call.gate_passed.is_none() && call.approved.is_none() => {
@@ -63,6 +68,12 @@ fn hindrance(
         Verdict::Ask | Verdict::Allow => {}
     }
     None
+}
+
+/// The pause whose approval the call rests on; none where an editor's own hand stands in its place.
+fn approved<'s>(state: &'s ChainState, call: &Call) -> Option<&'s Pause> {
+    let last = state.pauses.iter().rfind(|pause| pause.call == call.key && matches!(pause.kind, PauseKind::Gate | PauseKind::Tool))?;
+    (last.status == PauseStatus::Approved).then_some(last)
 }
 
 /// Uses approved under another digest: reaching for one asks anew.

@@ -54,7 +54,13 @@ impl Verify {
             tally.kept = heads.by_chain();
         }
         if self.file.is_empty() {
-            let journal = Setup::read(flags)?.journal_to_read()?;
+            let setup = Setup::read(flags)?;
+            // Sound is what was looked at: a path that was misspelt is not.
+            if setup.lacks_journal() {
+                let text = format!("there is no journal at `{}`", setup.journal_name());
+                return Err(Failure::new(exit::UNKNOWN, text).hint("see `--journal`; `pausegate doctor` shows the one in use"));
+            }
+            let journal = setup.journal_to_read()?;
             runtime::small(async {
                 match self.chains.is_empty() {
                     true => all(&*journal, &mut tally).await,

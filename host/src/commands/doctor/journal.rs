@@ -14,10 +14,7 @@ const AHEAD_MAX: SignedDuration = SignedDuration::from_secs(60);
 const SKEW_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 pub fn checks(setup: &Setup) -> Vec<Check> {
-    let path = match &setup.settings.postgres {
-        Some(address) => address.to_string(),
-        None => setup.settings.places.journal.display().to_string(),
-    };
+    let path = setup.journal_name();
     let looked = setup.journal_to_read().and_then(|journal| {
         runtime::small(async {
             let Some(health) = journal.health().await? else { return Ok(None) };
@@ -29,15 +26,24 @@ pub fn checks(setup: &Setup) -> Vec<Check> {
         Ok(None) => return vec![note("journal", format!("`{path}` is made by the first chain"))],
         Ok(Some(found)) => found,
     };
-    let mut checks = vec![match health.problems.first() {
-        None => fine("journal", format!("`{path}`: {chains} chains, version {}, {} KiB, can be written", health.version, health.bytes / 1024)),
-        Some(problem) => wrong("journal", format!("`{path}` is damaged: {problem}; put a copy from before in its place")),
+    let mut checks = vec![match (health.problems.first(), unwritable(setup)) {
+        (None, None) => {
+            fine("journal", format!("`{path}`: {chains} chains, version {}, {} KiB, can be written", health.version, health.bytes / 1024))
+        }
+        (None, Some(error)) => wrong("journal", format!("`{path}`: {chains} chains, cannot be written ({error})")),
+        (Some(problem), _) => wrong("journal", format!("`{path}` is damaged: {problem}; put a copy from before in its place")),
     }];
     checks.extend(clock(setup, &health, ahead));
     checks.extend(health.dead.iter().map(|(chain, holder)| {
         note("chain", format!("{chain} was left by a process that died ({holder}); carry it on with `pausegate resume {chain}`"))
     }));
     checks
+}
+
+/// Why the file takes no writes. Nothing else of this process has it open by now: to close a file lets go of its locks.
+fn unwritable(setup: &Setup) -> Option<std::io::Error> {
+    let path = Some(&setup.settings.places.journal).filter(|_| setup.settings.postgres.is_none())?;
+    std::fs::OpenOptions::new().append(true).open(path).err()
 }
 
 fn clock(setup: &Setup, health: &Health, ahead: Option<SignedDuration>) -> Vec<Check> {

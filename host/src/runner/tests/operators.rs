@@ -78,8 +78,9 @@ async fn h48_an_approval_lapses_when_what_it_hangs_on_changes() {
     let changed = world.restarted(grants(vec![rule("t__as*", Verdict::Ask)]));
     let report = changed.resume(&state.id).await;
     let open = pauses(&report.state);
-    assert_eq!(open[0].kind, PauseKind::Gate);
-    assert!(open[0].difference.is_some());
+    let before = &pauses(&state)[0];
+    assert_eq!((open[0].kind, &open[0].reason), (PauseKind::Tool, &before.reason), "the plugin's question is asked anew in its words");
+    assert!(open[0].difference.as_ref().unwrap().contains("now under"), "{:?}", open[0].difference);
     assert_eq!(world.ran(), ["ask#1"], "nothing ran on the old approval");
     changed.decide(&open[0].id, json!({"decision": "approve"})).await.unwrap();
     let report = changed.resume(&state.id).await;

@@ -42,7 +42,7 @@ fn built(path: &str) -> PathBuf {
 }
 
 fn limits() -> Limits {
-    Limits { memory_bytes: 16 << 20, time: Duration::from_secs(2), cpu: Duration::from_millis(200), output_bytes: 1 << 20 }
+    Limits { memory_bytes: 16 << 20, time: Duration::from_secs(2), cpu: Duration::from_millis(200), output_bytes: 1 << 20, ..Limits::default() }
 }
 
 async fn load(dir: &Path, cache: &Path) -> WasmPlugins {

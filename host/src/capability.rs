@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -134,7 +134,26 @@ pub struct FsGrant {
     pub when: When,
     pub on_missing: OnMissing,
     pub tools: ForTools,
+    /// `path` was one file when the line was read: it is that entry's alone.
+    pub one_file: bool,
     pub line: usize,
+}
+
+impl FsGrant {
+    /// The folder that stands behind the line: of one file, the folder that it is in.
+    pub fn folder(&self) -> (&str, &Path) {
+        match (self.one_file, guest_path::parent(&self.mount), self.path.parent()) {
+            (true, Some(mount), Some(path)) => (mount, path),
+            _ => (&self.mount, &self.path),
+        }
+    }
+
+    /// What is in force of it, of the one entry `only` or of all that the line has.
+    pub fn held(&self, access: Access, only: Option<&str>) -> HeldFs {
+        let (mount, host) = self.folder();
+        let only = only.or(self.one_file.then_some(&self.mount));
+        HeldFs { mount: mount.to_owned(), host: host.to_owned(), access, only: only.map(str::to_owned) }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -235,11 +254,22 @@ pub struct Limits {
     pub cpu: Duration,
     /// Bytes of the result handed to the chain.
     pub output_bytes: u64,
+    /// Bytes written to files.
+    pub written_bytes: u64,
+    /// Files, folders and links made.
+    pub entries: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory_bytes: 256 << 20, time: Duration::from_secs(30), cpu: Duration::from_secs(10), output_bytes: 1 << 20 }
+        Self {
+            memory_bytes: 256 << 20,
+            time: Duration::from_secs(30),
+            cpu: Duration::from_secs(10),
+            output_bytes: 1 << 20,
+            written_bytes: 1 << 30,
+            entries: 10_000,
+        }
     }
 }
 

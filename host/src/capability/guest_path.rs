@@ -22,9 +22,23 @@ pub fn below<'a>(mount: &str, path: &'a str) -> Option<&'a str> {
     (!rest.is_empty()).then_some(rest)
 }
 
+/// The folder of an entry; `/` is in none.
+pub fn parent(path: &str) -> Option<&str> {
+    match path.rsplit_once('/')? {
+        (_, "") => None,
+        ("", _) => Some("/"),
+        (folder, _) => Some(folder),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_entry_but_the_root_is_in_a_folder() {
+        assert_eq!((parent("/a/b"), parent("/a"), parent("/")), (Some("/a"), Some("/"), None));
+    }
 
     #[test]
     fn only_one_spelling_is_normal() {

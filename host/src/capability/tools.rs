@@ -123,6 +123,7 @@ mod tests {
             when: When::Always,
             on_missing: Default::default(),
             tools: names(&["list", "lst"]),
+            one_file: false,
             line: 7,
         };
         let set = |enabled, effects| ToolGrants { enabled, effects, line: 9 };

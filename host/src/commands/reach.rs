@@ -18,8 +18,9 @@ fn folder(grant: &FsGrant) -> Option<String> {
     let path = grant.path.display();
     match std::fs::metadata(&grant.path) {
         _ if grant.access == Access::None => None,
-        Ok(found) if found.is_dir() => None,
-        Ok(_) => Some(format!("`{path}` is no folder; name the folder it lies in")),
+        Ok(found) if found.is_dir() || grant.one_file => None,
+        Ok(found) if found.is_file() => Some(format!("`{path}` became one file since the grants were read; start again")),
+        Ok(_) => Some(format!("`{path}` is neither a folder nor a file")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(format!("the folder is not there (`{path}`)")),
         Err(error) => Some(format!("`{path}` cannot be looked at: {error}")),
     }

@@ -102,7 +102,7 @@ fn secret_files(plugins: &Section<'_>, file: &Path) -> Vec<PathBuf> {
 }
 
 fn read_limits(section: &Section<'_>, inherited: &Limits) -> Result<Limits, ConfigError> {
-    section.only(&["memory", "time", "cpu", "output"], LATER)?;
+    section.only(&["memory", "time", "cpu", "output", "written", "entries"], LATER)?;
     let size = |key: &str, inherited: u64| match section.get(key) {
         Some(item) => units::bytes(item.text()?).map_err(|reason| item.error(format!("`{}`: {reason}", item.name()))),
         None => Ok(inherited),
@@ -111,11 +111,17 @@ fn read_limits(section: &Section<'_>, inherited: &Limits) -> Result<Limits, Conf
         Some(item) => units::duration(item.text()?).map_err(|reason| item.error(format!("`{}`: {reason}", item.name()))),
         None => Ok(inherited),
     };
+    let entries = match section.get("entries") {
+        Some(item) => u64::try_from(item.integer()?).map_err(|_| item.error(format!("`{}` must be 0 or more", item.name())))?,
+        None => inherited.entries,
+    };
     Ok(Limits {
         memory_bytes: size("memory", inherited.memory_bytes)?,
         time: time("time", inherited.time)?,
         cpu: time("cpu", inherited.cpu)?,
         output_bytes: size("output", inherited.output_bytes)?,
+        written_bytes: size("written", inherited.written_bytes)?,
+        entries,
     })
 }
 

@@ -20,9 +20,10 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use super::ledger::{HadEffect, Ledger, too_late};
 use super::state::State;
 use crate::capability::frozen::{FROZEN_NAME_BYTES_MAX, FsOperation, FsUse};
-use crate::capability::{Access, FrozenUse, Held, HeldFs, Refusal};
+use crate::capability::{Access, FrozenUse, Held, HeldFs, Limits, Refusal};
 
 mod act;
+mod budget;
 mod change;
 mod descriptor;
 mod given;
@@ -33,6 +34,7 @@ mod stream;
 mod walk;
 
 use act::Act;
+use budget::Budget;
 use given::{Given, Shut};
 use node::{Node, OpenFile};
 use rules::{Need, covers, joined};
@@ -52,6 +54,7 @@ struct HeldFiles {
     at_start: Given,
     mounts: OnceLock<Mounts>,
     ledger: Arc<Ledger>,
+    budget: Budget,
 }
 
 /// The lines as one operation finds them.
@@ -76,8 +79,8 @@ struct Mount {
 }
 
 impl Files {
-    pub fn new(held: &Held, ledger: Arc<Ledger>) -> Self {
-        let held = HeldFiles { at_start: Given::of(held), mounts: OnceLock::new(), ledger };
+    pub fn new(held: &Held, limits: &Limits, ledger: Arc<Ledger>) -> Self {
+        let held = HeldFiles { at_start: Given::of(held), mounts: OnceLock::new(), ledger, budget: Budget::of(limits) };
         Self { held: Arc::new(held), streams: WasiFilesystemCtx::default() }
     }
 

@@ -30,7 +30,14 @@ pub const COMPILE_TIME: Duration = Duration::from_secs(120);
 /// Wall time of checking one plugin's schemas.
 pub const CHECK_TIME: Duration = Duration::from_secs(10);
 /// Limits of `list-tools`.
-pub const LIST_TOOLS: Limits = Limits { memory_bytes: 256 << 20, time: Duration::from_secs(10), cpu: Duration::from_secs(5), output_bytes: 1 << 20 };
+pub const LIST_TOOLS: Limits = Limits {
+    memory_bytes: 256 << 20,
+    time: Duration::from_secs(10),
+    cpu: Duration::from_secs(5),
+    output_bytes: 1 << 20,
+    written_bytes: 0,
+    entries: 0,
+};
 
 /// The export that a plugin may have beside its tools.
 const RECONCILE: &str = "pausegate:plugin/reconcile@0.1.0";

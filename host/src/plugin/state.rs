@@ -54,7 +54,7 @@ impl State {
             requests: Requests::new(&held, watch.deadline, Arc::clone(&ledger), net),
             config: std::mem::take(&mut held.config),
             values,
-            files: Files::new(&held, ledger),
+            files: Files::new(&held, limits, ledger),
             memory: Memory::new(limits.memory_bytes),
             console,
             watch,

@@ -7,7 +7,7 @@ use crate::call::Effects;
 use crate::capability::pattern::UrlTemplate;
 use crate::capability::pattern::argument::lookup;
 use crate::capability::{
-    Access, Binding, ForTools, FsGrant, HeldFs, HeldHttp, HeldKv, HttpGrant, KvGrant, OnMissing, Opening, PluginGrants, When, guest_path, is_safe,
+    Access, Binding, ForTools, FsGrant, HeldHttp, HeldKv, HttpGrant, KvGrant, OnMissing, Opening, PluginGrants, When, guest_path, is_safe,
 };
 use crate::digest::canonical;
 
@@ -70,7 +70,7 @@ pub(super) fn is_none_over(grant: &FsGrant, path: &str) -> bool {
 
 fn reach_fs(grant: &FsGrant, call: &CallFacts<'_>) -> Option<Opening> {
     let waits = grant.access != Access::None && waits(&grant.when, grant.on_missing, &grant.tools, call);
-    waits.then(|| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access: narrowed(grant.access, call), only: None }))
+    waits.then(|| Opening::Fs(grant.held(narrowed(grant.access, call), None)))
 }
 
 /// An argument in the URL stands for any one segment here: the person sees the whole URL.
@@ -102,8 +102,7 @@ fn stand_fs(section: &PluginGrants, grant: &FsGrant, call: &CallFacts<'_>) -> St
         return Standing::Idle { why: OTHER_TOOLS, line: format!("fs {} {}", grant.access.as_str(), grant.mount) };
     }
     let access = narrowed(grant.access, call);
-    let held =
-        |only: Option<&str>| Opening::Fs(HeldFs { mount: grant.mount.clone(), host: grant.path.clone(), access, only: only.map(str::to_owned) });
+    let held = |only: Option<&str>| Opening::Fs(grant.held(access, only));
     match &grant.when {
         // `none` takes away, so it never waits for anyone.
         _ if grant.access == Access::None => Standing::Held(held(None)),
@@ -123,8 +122,9 @@ fn entry<'a>(section: &PluginGrants, grant: &FsGrant, argument: &[String], call:
     if let Some(none) = covering_none(section, call, path) {
         return Err(format!("{} = {} is covered by none {}", name(argument), canonical(&path), none.mount));
     }
-    match guest_path::is_below(&grant.mount, path) {
+    match if grant.one_file { path == grant.mount } else { guest_path::is_below(&grant.mount, path) } {
         true => Ok(path),
+        false if grant.one_file => Err(format!("{} = {} is not {}", name(argument), canonical(&path), grant.mount)),
         false => Err(format!("{} = {} is not below {}", name(argument), canonical(&path), grant.mount)),
     }
 }

@@ -24,6 +24,7 @@ pub(super) fn fs(access: Access, mount: &str, when: When) -> FsGrant {
         when,
         on_missing: Default::default(),
         tools: ForTools::default(),
+        one_file: false,
         line: 10,
     }
 }

@@ -105,6 +105,7 @@ fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: 
     let mount = read_mount(section)?;
     let path = read_path(section, folder, access, &mount, before)?;
     let when = read_when(section, access)?;
+    let one_file = access != Access::None && path.is_file();
     if access != Access::None {
         let item = section.require("path")?;
         if let Some(what) = enclosure.reached_by(&path) {
@@ -112,12 +113,20 @@ fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: 
                 .error(format!("`{}` would reach {what} ({})", item.name(), path.display()))
                 .with_hint("grant a folder of its own, apart from what runs the host"));
         }
-        if let Some(other) = before.iter().find(|other| disagrees(other, &mount, &path)) {
+        if one_file && path.file_name() != Path::new(&mount).file_name() {
+            let item = section.require("mount")?;
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            return Err(item
+                .error(format!("`{}`: {} is one file, which keeps its name", item.name(), path.display()))
+                .with_hint(format!("end the mount in it, such as \"/{}\"", name.escape_debug())));
+        }
+        if let Some(other) = before.iter().find(|other| disagrees(other, &mount, &path, one_file)) {
             let reason = format!("mount {mount} is {} here, and line {} makes it another folder", path.display(), other.line);
             return Err(item.error(reason).with_hint("one guest path is one host path; give the second folder a mount outside the first"));
         }
     }
-    Ok(FsGrant { path, mount, access, when, on_missing: OnMissing::default(), tools: tool::read_names(section)?, line: section.line() })
+    let tools = tool::read_names(section)?;
+    Ok(FsGrant { path, mount, access, when, on_missing: OnMissing::default(), tools, one_file, line: section.line() })
 }
 
 fn read_mount(section: &Section<'_>) -> Result<String, ConfigError> {
@@ -159,10 +168,12 @@ fn beside(line: &FsGrant, mount: &str) -> Option<PathBuf> {
     }
 }
 
-fn disagrees(line: &FsGrant, mount: &str, path: &Path) -> bool {
+fn disagrees(line: &FsGrant, mount: &str, path: &Path, one_file: bool) -> bool {
     let outer = beside(line, mount).is_some_and(|wanted| wanted != path);
     let inner = guest_path::below(mount, &line.mount).is_some_and(|rest| path.join(rest) != line.path);
-    line.access != Access::None && (outer || inner)
+    // One folder of the guest's holds files of one folder here.
+    let siblings = one_file && line.one_file && guest_path::parent(mount) == guest_path::parent(&line.mount) && path.parent() != line.path.parent();
+    line.access != Access::None && (outer || inner || siblings)
 }
 
 fn read_when(section: &Section<'_>, access: Access) -> Result<When, ConfigError> {

@@ -6,6 +6,7 @@ use crate::digest::Digest;
 
 mod enclosure;
 mod keyvalue;
+mod one_file;
 mod oracle;
 mod people;
 mod schema;
@@ -219,7 +220,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     limit without unit: 3: `defaults.limits.memory` must be a string, not an integer
     wrong unit: 3: `defaults.limits.memory`: "256MB" is no size above zero in B, KiB, MiB or GiB, such as "256MiB"
     wrong time: 3: `defaults.limits.time`: "30 s" is no time above zero in ms, s, m or h, such as "30s"
-    unknown limit: 3: unknown key `defaults.limits.wall` | `defaults.limits` may hold: memory, time, cpu, output
+    unknown limit: 3: unknown key `defaults.limits.wall` | `defaults.limits` may hold: memory, time, cpu, output, written, entries
     rules as table: 3: `rules` must be an array of tables, not a table | write `[[rules]]` with double brackets
     plugins as array: 2: `plugins` must be a table, not an array | write `[plugins]` with single brackets, once
     fs as table: 4: `plugins.files.fs` must be an array of tables, not a table | write `[[plugins.files.fs]]` with double brackets

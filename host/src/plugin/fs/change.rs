@@ -12,6 +12,7 @@ impl Lines {
     pub(super) fn create_folder(&self, node: &Node, path: &str) -> Result<(), Code> {
         let act = Act::new(FsOperation::CreateFolder);
         let (_, entry) = self.enter(node, path, Last::Entry, &act)?;
+        self.take_entry()?;
         self.changed(&act, &entry, || mkdirat(&entry.folder, &entry.name, Mode::from_raw_mode(0o777)).map_err(code))
     }
 
@@ -60,6 +61,7 @@ impl Lines {
         if new.must_be_folder {
             return Err(Code::NoEntry);
         }
+        self.take_entry()?;
         self.changed(&ends, &new, || linkat(&old.folder, &old.name, &new.folder, &new.name, AtFlags::empty()).map_err(code))
     }
 
@@ -77,6 +79,7 @@ impl Lines {
         if entry.must_be_folder {
             return Err(Code::NoEntry);
         }
+        self.take_entry()?;
         self.changed(&act, &entry, || symlinkat(target, &entry.folder, &entry.name).map_err(code))
     }
 

@@ -231,7 +231,11 @@ impl HostDescriptor for View<'_> {
 
     async fn write(&mut self, fd: Resource<Descriptor>, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
         let file = self.writable(&fd)?;
-        self.on(&fd, move |lines, _| lines.counted(true, || Ok(file.file.write_at(&bytes, offset)? as Filesize))).await
+        self.on(&fd, move |lines, _| {
+            lines.take_bytes(bytes.len() as u64)?;
+            lines.counted(true, || Ok(file.file.write_at(&bytes, offset)? as Filesize))
+        })
+        .await
     }
 
     fn read_via_stream(&mut self, fd: Resource<Descriptor>, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
@@ -255,7 +259,11 @@ impl HostDescriptor for View<'_> {
 
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
         let file = self.writable(&fd)?;
-        self.on(&fd, move |lines, _| lines.counted(true, || Ok(file.file.set_len(size)?))).await
+        self.on(&fd, move |lines, _| {
+            lines.take_bytes(size.saturating_sub(file.file.metadata()?.len()))?;
+            lines.counted(true, || Ok(file.file.set_len(size)?))
+        })
+        .await
     }
 
     async fn set_times(&mut self, fd: Resource<Descriptor>, accessed: NewTimestamp, modified: NewTimestamp) -> FsResult<()> {

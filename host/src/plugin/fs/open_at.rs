@@ -81,6 +81,9 @@ impl Lines {
         } else if entry.must_be_folder {
             return Err(Code::IsDirectory);
         }
+        if ask.open.contains(OpenFlags::CREATE) && entry.stat().is_err() {
+            self.take_entry()?;
+        }
         self.spend(&act, &entry.path);
         let opened = self.counted(ask.creates(), || openat(&entry.folder, &entry.name, flags, Mode::from_raw_mode(0o666)).map_err(code))?;
         let opened = File::from(opened);

@@ -22,6 +22,12 @@ impl<S> Checked<S> {
         let refused = |_| StreamError::LastOperationFailed(io::Error::from(io::ErrorKind::PermissionDenied).into());
         Lines::of(&self.held).still(&self.file, operation).map_err(refused)
     }
+
+    fn check_room(&self, bytes: usize) -> StreamResult<()> {
+        let refused = |_| StreamError::LastOperationFailed(io::Error::from(rustix::io::Errno::DQUOT).into());
+        self.check(FsOperation::Write)?;
+        Lines::of(&self.held).take_bytes(bytes as u64).map_err(refused)
+    }
 }
 
 #[wasmtime_wasi::async_trait]
@@ -51,7 +57,7 @@ impl InputStream for Checked<Box<dyn InputStream>> {
 #[wasmtime_wasi::async_trait]
 impl OutputStream for Checked<Box<dyn OutputStream>> {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.check(FsOperation::Write)?;
+        self.check_room(bytes.len())?;
         self.stream.write(bytes)
     }
 
@@ -64,7 +70,7 @@ impl OutputStream for Checked<Box<dyn OutputStream>> {
     }
 
     async fn blocking_write_and_flush(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.check(FsOperation::Write)?;
+        self.check_room(bytes.len())?;
         self.stream.blocking_write_and_flush(bytes).await
     }
 

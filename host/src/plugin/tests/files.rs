@@ -55,6 +55,41 @@ impl Try {
 const CHANGES: [&str; 11] = ["write", "create", "create_new", "truncate", "append", "open_rw", "set_len", "mkdir", "unlink", "rmdir", "set_times"];
 
 #[tokio::test]
+async fn a_line_for_one_file_shows_nothing_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("conf"), "mine").unwrap();
+    fs::write(dir.path().join("other"), "not yours").unwrap();
+    symlink("other", dir.path().join("link")).unwrap();
+    let one = |access| crate::capability::FsGrant {
+        path: dir.path().join("conf"),
+        mount: "/data/conf".into(),
+        access,
+        when: crate::capability::When::Always,
+        on_missing: Default::default(),
+        tools: Default::default(),
+        one_file: true,
+        line: 1,
+    };
+    let mut probe = Try::new(vec![one(Access::Read).held(Access::Read, None)]);
+    assert_eq!(probe.at("read", "/data/conf").await, "ok: mine");
+    assert!(probe.at("stat", "/data").await.starts_with("ok: folder"));
+    for (op, path) in [("read", "/data/other"), ("read", "/data/link"), ("list", "/data"), ("stat", "/data/other"), ("write", "/data/conf")] {
+        let said = probe.at(op, path).await;
+        probe.refused(&said, path);
+    }
+    probe.lines = vec![one(Access::Write).held(Access::Write, None)];
+    assert_eq!(probe.at("write", "/data/conf").await, "ok");
+    assert_eq!(fs::read_to_string(dir.path().join("conf")).unwrap(), "probe\n");
+    for (op, path) in [("create", "/data/new"), ("mkdir", "/data/d"), ("unlink", "/data/other")] {
+        let said = probe.at(op, path).await;
+        probe.refused(&said, path);
+    }
+    let said = probe.to("rename", "/data/conf", "/data/else").await;
+    probe.refused(&said, "rename");
+    assert_eq!(fs::read_to_string(dir.path().join("other")).unwrap(), "not yours");
+}
+
+#[tokio::test]
 async fn a_write_line_reads_writes_and_counts() {
     let dir = tempfile::tempdir().unwrap();
     let mut probe = Try::new(vec![line("/build", dir.path(), Access::Write)]);

@@ -54,6 +54,45 @@ async fn w05_output_is_limited() {
     assert_eq!(failure(&outcome).kind, kind::TOO_LARGE);
 }
 
+/// Files of one attempt: bytes, and entries that were not there.
+/// limit: limits.written, limits.entries
+#[tokio::test]
+async fn w05_what_a_call_writes_to_files_is_limited() {
+    let dir = tempfile::tempdir().unwrap();
+    let writing = async |operation: Value, bytes: u64, entries: u64| {
+        let mut attempt = limited("fs", operation, |limits| (limits.written_bytes, limits.entries) = (bytes, entries));
+        attempt.held.fs = vec![HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Write, only: None }];
+        probe().call(attempt).await
+    };
+    let write = |bytes: usize| json!({"op": "write", "path": "/build/a", "text": "x".repeat(bytes)});
+    assert_eq!(text(&writing(write(100_000), 100_000, 1).await), "ok");
+    let over = writing(write(100_001), 100_000, 1).await;
+    assert!(text(&over).starts_with("error: "), "{over:?}");
+    assert!(over.refusals[0].attempted.contains("more bytes written to files"), "{over:?}");
+    assert_eq!(over.refusals[0].allow_with, "# raise `written` in [plugins.probe.limits]");
+    assert!(std::fs::metadata(dir.path().join("a")).unwrap().len() <= 100_000);
+    // A file is made longer by whoever says how long it is, too.
+    std::fs::write(dir.path().join("a"), "").unwrap();
+    assert!(text(&writing(json!({"op": "set_len", "path": "/build/a"}), 0, 0).await).starts_with("error: "));
+    assert_eq!(text(&writing(json!({"op": "set_len", "path": "/build/a"}), 1, 0).await), "ok");
+
+    for (number, operation) in ["create", "create_new", "mkdir"].into_iter().enumerate() {
+        let made = json!({"op": operation, "path": format!("/build/new{number}")});
+        let refused = writing(made.clone(), 0, 0).await;
+        assert!(text(&refused).starts_with("error: "), "{operation}: {refused:?}");
+        assert_eq!(refused.refusals[0].allow_with, "# raise `entries` in [plugins.probe.limits]");
+        assert_eq!(text(&writing(made, 0, 1).await), "ok", "{operation}");
+    }
+    for operation in ["link", "symlink"] {
+        let made = |to: &str| json!({"op": operation, "path": if operation == "link" { "/build/a" } else { "a" }, "to": to});
+        let to = format!("/build/{operation}");
+        assert!(text(&writing(made(&to), 0, 0).await).starts_with("error: "), "{operation}");
+        assert_eq!(text(&writing(made(&to), 0, 1).await), "ok", "{operation}");
+    }
+    // What is there is opened, not made.
+    assert_eq!(text(&writing(json!({"op": "create", "path": "/build/a"}), 0, 0).await), "ok");
+}
+
 #[test]
 fn w10_huge_results_and_messages_never_become_host_memory() {
     let before = resident_kib();

@@ -213,6 +213,7 @@ async fn what_an_approval_opens_is_listed_and_held_by_that_call_alone() {
         when: When::Approved(Binding::Within(vec!["path".into()])),
         on_missing: Default::default(),
         tools: ForTools::default(),
+        one_file: false,
         line: 2,
     };
     let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };

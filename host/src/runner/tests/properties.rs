@@ -88,6 +88,7 @@ fn grants(rules: Vec<Rule>) -> Grants {
         when,
         on_missing: Default::default(),
         tools: ForTools::default(),
+        one_file: false,
         line: 2,
     };
     let within = When::Approved(Binding::Within(vec!["path".into()]));

@@ -139,6 +139,7 @@ fn grants(verdict: Verdict, named: bool) -> Grants {
         when,
         on_missing: OnMissing::Pause,
         tools: ForTools::default(),
+        one_file: false,
         line: 2,
     };
     let within = When::Approved(Binding::Within(vec!["path".into()]));

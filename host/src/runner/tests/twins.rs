@@ -275,6 +275,7 @@ pub fn effectful() -> Grants {
         when: When::Always,
         on_missing: Default::default(),
         tools: ForTools::default(),
+        one_file: false,
         line: 2,
     };
     let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use rustls::RootCertStore;
 use tokio::sync::Semaphore;
 
 use super::attempt::{self, Bench, Target};
@@ -42,6 +43,8 @@ pub struct PluginConfig {
     pub progress: Option<OnProgress>,
     /// Names to addresses; tests have one of their own.
     pub resolver: Arc<dyn Resolve>,
+    /// Who signs servers' certificates, in place of whom the operating system trusts; tests have their own.
+    pub tls_roots: Option<Arc<RootCertStore>>,
     /// Keeps plugins' values; where there is none, they have none.
     pub values: Option<Arc<dyn KeyValues>>,
     /// Values of secrets; tests have their own.
@@ -60,6 +63,7 @@ impl PluginConfig {
             list_limits: LIST_TOOLS,
             progress: None,
             resolver: Arc::new(SystemResolver),
+            tls_roots: None,
             values: None,
             secrets: Arc::new(SystemSecrets),
         }
@@ -126,7 +130,7 @@ fn loader(config: PluginConfig) -> Result<Arc<Loader>, PluginsError> {
         engine,
         ticker,
         slots: Semaphore::new(config.instances as usize),
-        net: Arc::new(Net::new(config.resolver)),
+        net: Arc::new(Net::new(config.resolver, config.tls_roots)),
         values: config.values,
         secrets: config.secrets,
     };

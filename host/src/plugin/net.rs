@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use futures_util::future::BoxFuture;
-use rustls::ClientConfig;
+use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::http::{IDLE_TIME, Pool};
@@ -28,24 +28,30 @@ impl Resolve for SystemResolver {
 pub struct Net {
     pub resolver: Arc<dyn Resolve>,
     pub pool: Arc<Pool>,
+    /// In place of whom the operating system trusts.
+    roots: Option<Arc<RootCertStore>>,
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
 impl Net {
-    pub fn new(resolver: Arc<dyn Resolve>) -> Self {
-        Self { resolver, pool: Arc::new(Pool::new(IDLE_TIME)), tls: OnceLock::new() }
+    pub fn new(resolver: Arc<dyn Resolve>, roots: Option<Arc<RootCertStore>>) -> Self {
+        Self { resolver, pool: Arc::new(Pool::new(IDLE_TIME)), roots, tls: OnceLock::new() }
     }
 
     /// TLS with the certificates that this host trusts, read at the first request.
     pub fn tls(&self) -> Result<Arc<ClientConfig>, String> {
-        self.tls.get_or_init(|| tls_config().map(Arc::new)).clone()
+        self.tls.get_or_init(|| tls_config(self.roots.clone()).map(Arc::new)).clone()
     }
 }
 
-fn tls_config() -> Result<ClientConfig, String> {
+fn tls_config(roots: Option<Arc<RootCertStore>>) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
-    let mut config = builder.with_platform_verifier().map_err(|error| error.to_string())?.with_no_client_auth();
+    let builder = match roots {
+        Some(roots) => builder.with_root_certificates(roots),
+        None => builder.with_platform_verifier().map_err(|error| error.to_string())?,
+    };
+    let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }

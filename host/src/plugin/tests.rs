@@ -26,6 +26,7 @@ mod reconcile;
 mod requests;
 mod revoked;
 mod secrets;
+mod tls;
 mod values;
 pub mod web;
 
@@ -44,6 +45,7 @@ pub fn probe() -> &'static WasmPlugins {
         std::fs::copy(guest("guests/probe.wasm"), dir.path().join("probe.wasm")).unwrap();
         let mut config = PluginConfig::new(dir.path(), None);
         config.resolver = Arc::new(web::TestNames);
+        config.tls_roots = Some(tls::roots());
         config.values = Some(Arc::new(crate::capability::keyvalue::twin::Twin::default()));
         config.secrets = Arc::new(secrets::TestSecrets);
         // On a thread of its own: some tests are inside a runtime already.

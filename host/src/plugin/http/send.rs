@@ -221,7 +221,7 @@ impl Outgoing {
             Host::Ipv4(address) => ServerName::from(IpAddr::from(address)),
             Host::Ipv6(address) => ServerName::from(IpAddr::from(address)),
         };
-        handshake(TlsConnector::from(config).connect(name, stream).await.map_err(Error::Tls)?).await
+        handshake(TlsConnector::from(config).connect(name, stream).await.map_err(no_tls)?).await
     }
 }
 
@@ -231,6 +231,14 @@ where
 {
     let (sender, connection) = http1::Builder::new().max_buf_size(RESPONSE_HEADER_BYTES_MAX).handshake(TokioIo::new(stream)).await?;
     Ok(Connection { sender, _worker: spawn(async move { connection.await.map_err(Error::from) }) })
+}
+
+/// Whether it was the certificate is what a guest can say; why, only the host's log.
+fn no_tls(error: std::io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(rustls::Error::InvalidCertificate(_)) => Error::TlsCertificateError,
+        _ => Error::Tls(error),
+    }
 }
 
 /// A copy of one without a body, to be sent again if need be.

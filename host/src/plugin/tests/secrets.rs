@@ -34,7 +34,7 @@ fn secret(name: &str, slot: Slot, format: &str) -> Secret {
     Secret { name: name.into(), source: Source::Env, slot, format: format.into() }
 }
 
-fn bearer(name: &str) -> Secret {
+pub fn bearer(name: &str) -> Secret {
     secret(name, Slot::Header("authorization".into()), "Bearer {}")
 }
 
@@ -54,7 +54,7 @@ fn echoing() -> (Server, Arc<Mutex<Vec<String>>>) {
     (server, heads)
 }
 
-async fn sent(held: Vec<HeldHttp>, arguments: Value) -> AttemptOutcome {
+pub async fn sent(held: Vec<HeldHttp>, arguments: Value) -> AttemptOutcome {
     let mut attempt = attempt("http", arguments);
     attempt.held.http = held;
     probe().call(attempt).await
@@ -66,7 +66,7 @@ fn spellings() -> [String; 5] {
 }
 
 #[track_caller]
-fn without_canary(said: &impl std::fmt::Debug) -> String {
+pub fn without_canary(said: &impl std::fmt::Debug) -> String {
     let said = format!("{said:?}");
     for spelling in spellings() {
         // The part that neither offset nor padding changes.

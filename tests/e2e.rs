@@ -22,4 +22,4 @@ mod steered;
 mod trust;
 mod work;
 
-pub use environment::TestEnvironment;
+pub use environment::{Shown, TestEnvironment};

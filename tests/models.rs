@@ -5,5 +5,7 @@
 
 mod aimock;
 mod chain;
+mod recorder;
 mod trouble;
+mod verbatim;
 mod wire;

@@ -1,18 +1,17 @@
-//! A chain of two turns with every provider's own format, and what the provider saw of it.
+//! A chain of two turns that the command carries on with every provider's own format, and what the provider saw of it.
 
 use std::sync::{Arc, Mutex};
 
-use pausegate::call::{Effects, ToolSpec};
-use pausegate::chain::message::{Message, Part, Role};
-use pausegate::digest::Digest;
+use pausegate::chain::message::{Message, Role};
 use pausegate::model::{Entry, Model, ModelError, Reply, Request, open_with};
 use serde_json::{Value, json};
 
 use super::aimock::Aimock;
 use super::trouble::patience;
+use crate::e2e::{Shown, TestEnvironment};
 
 /// Model, variable with its address, what follows the address in it.
-const PROVIDERS: &[(&str, &str, &str)] = &[
+pub const PROVIDERS: &[(&str, &str, &str)] = &[
     ("openai:gpt-x", "OPENAI_BASE_URL", "/v1"),
     ("anthropic:claude-x", "ANTHROPIC_BASE_URL", ""),
     ("openai-responses:gpt-x", "OPENAI_BASE_URL", "/v1"),
@@ -29,48 +28,13 @@ fn open(server: &Aimock, (name, variable, path): (&str, &str, &str)) -> Arc<dyn 
     open_with(name, &env, patience()).unwrap()
 }
 
-fn tools() -> Vec<ToolSpec> {
-    vec![ToolSpec {
-        name: "files__list".into(),
-        plugin: "files".into(),
-        tool: "list".into(),
-        title: None,
-        description: "Lists a folder".into(),
-        input_schema: schema(),
-        output_schema: None,
-        effects: Effects::ReadOnly,
-        plugin_digest: Digest::of_bytes(b"files"),
-    }]
-}
-
-fn schema() -> Value {
-    json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}, "additionalProperties": false})
-}
-
 fn user(text: &str) -> Entry {
     Entry { message: Message::text(Role::User, text), verbatim: None }
 }
 
 async fn say(model: &Arc<dyn Model>, history: &[Entry], heard: &Mutex<String>) -> Result<Reply, ModelError> {
-    let request = Request { calls_before: 0, system: Some("Be brief."), history, tools: &tools() };
+    let request = Request { calls_before: 0, system: Some("Be brief."), history, tools: &[] };
     model.respond(request, &|text| heard.lock().unwrap().push_str(text)).await
-}
-
-/// What the runner makes of a reply: usable ids kept, others made up, one result per call in the order asked.
-fn carry_on(history: &mut Vec<Entry>, reply: &Reply) -> Vec<String> {
-    let mut ids: Vec<String> = Vec::new();
-    let mut parts = vec![Part::text(&reply.text)];
-    let mut results = Vec::new();
-    for (at, call) in reply.calls.iter().enumerate() {
-        let usable = call.id.clone().filter(|id| !id.is_empty() && !ids.contains(id));
-        ids.push(usable.unwrap_or_else(|| format!("tc_{at}")));
-        let arguments = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({"_raw": call.arguments}));
-        parts.push(Part::tool_call(&call.name, arguments, &ids[at]));
-        results.push(Part::tool_result(&call.name, format!("result {at}"), &ids[at], None));
-    }
-    history.push(Entry { message: Message::new(Role::Assistant, parts), verbatim: reply.verbatim.clone() });
-    history.push(Entry { message: Message::new(Role::Tool, results), verbatim: None });
-    ids
 }
 
 fn two_turns(calls: Value) -> Value {
@@ -80,25 +44,31 @@ fn two_turns(calls: Value) -> Value {
     ]})
 }
 
-/// Runs both turns; gives the ids and the second request as the provider saw it.
-async fn run(provider: (&str, &str, &str), calls: Value) -> (Vec<String>, Value) {
+/// The command itself with a provider at `address`.
+pub fn pausegate(env: &TestEnvironment, (_, variable, path): (&str, &str, &str), address: &str, args: &[&str]) -> Shown {
+    let mut command = env.command();
+    command.env(variable, format!("{address}{path}"));
+    ["OPENAI", "ANTHROPIC", "GEMINI"].iter().for_each(|provider| _ = command.env(format!("{provider}_API_KEY"), "sk-test-0123456789"));
+    let output = command.args(args).output().unwrap();
+    env.shown(args, &output)
+}
+
+/// The command carries both turns on; gives the ids of its calls and the second request as the provider saw it.
+async fn run(provider: (&str, &str, &str), calls: Value) -> (TestEnvironment, Vec<String>, Value) {
     let server = Aimock::start(&two_turns(calls));
-    let model = open(&server, provider);
-    let heard = Mutex::new(String::new());
-    let mut history = vec![user("list both")];
-    let first = say(&model, &history, &heard).await.unwrap();
-    assert_eq!(first.text, "Looking at both folders, one after the other.");
-    assert_eq!(
-        first.calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str())).collect::<Vec<_>>(),
-        [("files__list", r#"{"path":"b"}"#), ("files__list", r#"{"path":"a"}"#)]
-    );
-    let ids = carry_on(&mut history, &first);
-    let last = say(&model, &history, &heard).await.unwrap();
-    assert_eq!((last.text.as_str(), last.calls.len()), ("Both are listed.", 0));
-    assert_eq!(*heard.lock().unwrap(), format!("{}{}", first.text, last.text));
+    let env = TestEnvironment::new();
+    ["a", "b"].iter().for_each(|folder| env.write(&format!("work/build/{folder}/in-{folder}"), ""));
+    let args = ["run", "list both", "--model", provider.0, "--system", "Be brief.", "--only", "files__list"];
+    let ran = pausegate(&env, provider, &server.address, &args);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Both are listed.\n"), "{ran}");
+    let chain = env.pausegate(&["inspect", &env.chains()[0], "--json"]).json();
+    let calls = chain["calls"].as_array().unwrap();
+    let asked: Vec<_> = calls.iter().map(|call| (call["tool"].as_str().unwrap(), call["arguments"].to_string())).collect();
+    assert_eq!(asked, [("files__list", r#"{"path":"/build/b"}"#.to_owned()), ("files__list", r#"{"path":"/build/a"}"#.to_owned())]);
+    let ids = calls.iter().map(|call| call["id"].as_str().unwrap().to_owned()).collect();
     let mut journal = server.journal().await;
     assert_eq!(journal.len(), 2);
-    (ids, journal.remove(1)["body"].take())
+    (env, ids, journal.remove(1)["body"].take())
 }
 
 /// A request in aimock's journal, which tells every format in OpenAI's words.
@@ -141,24 +111,26 @@ impl Seen {
 #[tokio::test]
 async fn every_provider_sees_real_schemas_and_one_result_per_call_in_the_order_asked() {
     for provider in PROVIDERS {
-        let (ids, body) = run(
+        let (env, ids, body) = run(
             *provider,
             json!([
-                {"id": "call_b", "name": "files__list", "arguments": {"path": "b"}},
-                {"id": "call_a", "name": "files__list", "arguments": {"path": "a"}},
+                {"id": "call_b", "name": "files__list", "arguments": {"path": "/build/b"}},
+                {"id": "call_a", "name": "files__list", "arguments": {"path": "/build/a"}},
             ]),
         )
         .await;
         let function = &body["tools"][0]["function"];
-        assert_eq!((&function["name"], &function["description"]), (&json!("files__list"), &json!("Lists a folder")), "{provider:?}");
+        let tools = env.pausegate(&["tools", "--json"]).json();
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "files__list").unwrap();
+        assert_eq!((&function["name"], &function["description"]), (&tool["name"], &tool["description"]), "{provider:?}");
         // aimock drops Gemini's `parametersJsonSchema` from its journal; a unit test of the adapter looks at it.
         if provider.0 != "gemini:gemini-x" {
-            assert_eq!(function["parameters"], schema(), "{provider:?}");
+            assert_eq!(function["parameters"], tool["input_schema"], "{provider:?}");
         }
         let seen = Seen::of(provider.0, &body);
         assert_eq!(seen.roles, ["system", "user", "assistant", "tool"], "{provider:?}");
         assert_eq!(body["messages"][0]["content"], "Be brief.", "{provider:?}");
-        assert_eq!(seen.results, ["result 0", "result 1"], "{provider:?}");
+        assert_eq!(seen.results, ["in-b", "in-a"], "{provider:?}");
         seen.check_ids(provider.0, &ids);
     }
 }
@@ -166,16 +138,16 @@ async fn every_provider_sees_real_schemas_and_one_result_per_call_in_the_order_a
 #[tokio::test]
 async fn calls_with_one_id_keep_their_own_results() {
     for provider in PROVIDERS {
-        let (ids, body) = run(
+        let (_, ids, body) = run(
             *provider,
             json!([
-                {"id": "same", "name": "files__list", "arguments": {"path": "b"}},
-                {"id": "same", "name": "files__list", "arguments": {"path": "a"}},
+                {"id": "same", "name": "files__list", "arguments": {"path": "/build/b"}},
+                {"id": "same", "name": "files__list", "arguments": {"path": "/build/a"}},
             ]),
         )
         .await;
         let seen = Seen::of(provider.0, &body);
-        assert_eq!(seen.results, ["result 0", "result 1"], "{provider:?}");
+        assert_eq!(seen.results, ["in-b", "in-a"], "{provider:?}");
         seen.check_ids(provider.0, &ids);
         assert_ne!(ids[0], ids[1]);
     }

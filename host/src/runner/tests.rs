@@ -18,6 +18,7 @@ mod replay;
 mod secrets;
 mod siblings;
 mod steered;
+mod stopped;
 mod stores;
 mod twins;
 mod work;

@@ -12,6 +12,7 @@ mod forks;
 mod grants;
 mod main_job;
 mod named_files;
+mod names;
 mod output;
 mod policy;
 mod questions;

@@ -27,6 +27,8 @@ impl Plugins {
         let grants = setup.grants()?;
         let plugins = runtime::full(setup.wasm_plugins())?;
         let (catalog, failures) = (plugins.catalog(), plugins.failures());
+        let shared = load::shared_names(&catalog);
+        let shared_of = |plugin: &str| shared.iter().filter(|(_, plugins)| plugins.contains(&plugin)).map(|(tool, _)| *tool).collect::<Vec<_>>();
         let tools_of = |plugin: &str| catalog.iter().filter(|tool| tool.plugin == plugin).map(|tool| tool.name.clone()).collect::<Vec<_>>();
         let mut rows: Vec<Value> = Vec::new();
         for (name, digest) in plugins.loaded() {
@@ -35,16 +37,17 @@ impl Plugins {
             let pin = trust(&grants, &name, &digest);
             rows.push(json!({
                 "name": name, "loaded": true, "digest": digest, "trusted": pin == "yes" || pin == "any", "trust": pin,
-                "tools": tools_of(&name), "failures": broken,
+                "tools": tools_of(&name), "same_names": shared_of(&name), "failures": broken,
             }));
         }
         for failure in failures.iter().filter(|failure| !failure.name.contains("__")) {
             rows.push(json!({
                 "name": failure.name, "loaded": false, "digest": null, "trusted": false, "trust": "no",
-                "tools": [], "failures": [{"tool": null, "reason": failure.reason}],
+                "tools": [], "same_names": [], "failures": [{"tool": null, "reason": failure.reason}],
             }));
         }
-        let told = warnings(&setup, &grants, &plugins);
+        let mut told = load::same_names(&catalog);
+        told.extend(warnings(&setup, &grants, &plugins));
         if self.json {
             told.iter().for_each(|warning| report::note(warning));
             report::json(&rows);

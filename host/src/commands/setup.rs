@@ -183,6 +183,7 @@ impl Setup {
         for failure in plugins.failures() {
             report::note(&load::failure(&failure));
         }
+        load::same_names(&plugins.catalog()).iter().for_each(|warning| report::note(warning));
         grants.unknown_tools(&plugins.catalog()).iter().for_each(|warning| report::note(&load::warning(warning)));
         quarantined(&grants, &*plugins).iter().for_each(|plugin| report::note(&load::quarantined(plugin)));
         Ok(Host { plugins, grants: watched, observer, models: self.models(record), ..bare })

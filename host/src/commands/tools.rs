@@ -1,5 +1,7 @@
 //! `tools`
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use serde_json::json;
 
@@ -28,8 +30,10 @@ impl Tools {
         let (tools, disabled): (Vec<_>, Vec<_>) = plugins.catalog().into_iter().partition(|tool| grants.offers(tool));
         plugins.failures().iter().for_each(|failure| report::note(&load::failure(failure)));
         disabled.iter().for_each(|tool| report::note(&format!("`{}` is not enabled in the grants file", tool.name)));
+        load::same_names(&tools).iter().for_each(|warning| report::note(warning));
         if self.json {
-            report::json(&tools.iter().map(|tool| as_json(tool, &grants)).collect::<Vec<_>>());
+            let shared = load::shared_names(&tools);
+            report::json(&tools.iter().map(|tool| as_json(tool, &grants, &shared)).collect::<Vec<_>>());
         } else if tools.is_empty() {
             report::note(&format!("no tools; put `.wasm` files into `{}`", setup.settings.places.plugins.display()));
         } else {
@@ -43,10 +47,12 @@ impl Tools {
     }
 }
 
-fn as_json(tool: &ToolSpec, grants: &Grants) -> serde_json::Value {
+fn as_json(tool: &ToolSpec, grants: &Grants, shared: &BTreeMap<&str, Vec<&str>>) -> serde_json::Value {
+    let others = shared.get(&*tool.tool).into_iter().flatten().filter(|plugin| **plugin != tool.plugin);
     json!({
         "name": tool.name,
         "plugin": tool.plugin,
+        "same_name_in": others.collect::<Vec<_>>(),
         "title": tool.title,
         "description": tool.description,
         "effects": grants.effects(tool),

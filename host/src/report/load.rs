@@ -1,12 +1,13 @@
 //! Loading plugins, told to a person who waits: compiling takes seconds the first time, and nothing later.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::escape;
+use crate::call::ToolSpec;
 use crate::plugin::{LoadFailure, LoadProgress, LoadStage, OnProgress};
 
 static BARS: Mutex<Option<HashMap<String, ProgressBar>>> = Mutex::new(None);
@@ -54,6 +55,27 @@ pub fn quarantined(plugin: &str) -> String {
 
 pub fn failure(failure: &LoadFailure) -> String {
     format!("plugin `{}` is not loaded: {}", escape::line(&failure.name), escape::line(&failure.reason))
+}
+
+/// Plugins by each tool name that several of them offer.
+pub fn shared_names(tools: &[ToolSpec]) -> BTreeMap<&str, Vec<&str>> {
+    let mut plugins = BTreeMap::<_, Vec<_>>::new();
+    for tool in tools {
+        plugins.entry(tool.tool.as_str()).or_default().push(tool.plugin.as_str());
+    }
+    plugins.retain(|_, plugins| plugins.len() > 1);
+    plugins.values_mut().for_each(|plugins| plugins.sort_unstable());
+    plugins
+}
+
+/// Nothing is shadowed, since a tool is called by its plugin's name too; whoever reads only the second half should know.
+pub fn same_names(tools: &[ToolSpec]) -> Vec<String> {
+    let told = |(tool, plugins): (&str, Vec<&str>)| {
+        let (tool, named) = (escape::line(tool), plugins.iter().map(|plugin| format!("`{}`", escape::line(plugin))).collect::<Vec<_>>());
+        let called: Vec<_> = plugins.iter().map(|plugin| format!("`{}__{tool}`", escape::line(plugin))).collect();
+        format!("warning: plugins {} all offer a tool `{tool}`; models see {}", named.join(", "), called.join(", "))
+    };
+    shared_names(tools).into_iter().map(told).collect()
 }
 
 pub const GRANTS_CHANGED: &str =

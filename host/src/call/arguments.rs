@@ -49,6 +49,17 @@ pub fn read(text: &str) -> Result<Arguments, ArgumentsError> {
     }
 }
 
+/// Keys that begin so are the hosts': a schema that does not name one leaves it to nobody.
+const RESERVED: &str = "__";
+
+/// A key of these arguments that no tool could have meant. Any other key is the tool's own, whatever it is called:
+/// `approved`, `force` or `auto` in arguments says nothing to the host, which never reads them.
+pub fn reserved<'a>(arguments: &'a Value, schema: &Value) -> Option<&'a str> {
+    let named = |key: &str| schema.get("properties").and_then(|properties| properties.get(key)).is_some();
+    let keys = arguments.as_object()?.keys();
+    keys.map(String::as_str).find(|key| key.starts_with(RESERVED) && !named(key))
+}
+
 /// Any JSON value under the same strictness: decisions and answers.
 pub fn read_json(text: &str) -> Result<Value, ArgumentsError> {
     if text.len() > BYTES_MAX {
@@ -170,6 +181,17 @@ mod tests {
         assert!(error(r#"{"x": {"a": 1, "\u0061": 2}}"#).contains("`a` stands twice"));
         assert_eq!(error("[1]"), "arguments must be a JSON object, not an array");
         assert!(error("{} {}").contains("not valid JSON"));
+    }
+
+    #[test]
+    fn w37_keys_of_hosts_are_nobodys_unless_a_schema_names_them() {
+        let schema = serde_json::json!({"type": "object", "properties": {"__typename": {"type": "string"}}});
+        let found = |text: &str| reserved(&read(text).unwrap().value, &schema).map(str::to_owned);
+        for key in ["__config", "__ctx", "__", "__type"] {
+            assert_eq!(found(&format!(r#"{{"a": 1, "{key}": {{"approved": true}}}}"#)), Some(key.to_owned()));
+        }
+        assert_eq!(found(r#"{"__typename": "x", "_one": 1, "a__b": 2, "approved": true, "force": true, "auto": {"__x": 1}}"#), None);
+        assert_eq!(reserved(&serde_json::json!({"__x": 1}), &serde_json::json!({"type": "object"})), Some("__x"));
     }
 
     /// limit: call/arguments::DEPTH_MAX

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Call, ChainState};
 use crate::call::schema::Schema;
-use crate::call::{CallKey, ToolSpec};
+use crate::call::{CallKey, ToolSpec, arguments};
 use crate::capability::judge::{CallFacts, Judgement, day};
 use crate::capability::{Grants, Held};
 use crate::digest::{Digest, Object, call_digest};
@@ -40,6 +40,9 @@ impl Schemas {
     const KEPT_MAX: usize = 4096;
 
     pub fn check(&self, tool: &ToolSpec, arguments: &Value) -> Result<(), String> {
+        if let Some(key) = arguments::reserved(arguments, &tool.input_schema) {
+            return Err(format!("`{key}`: keys that begin with `__` are reserved for hosts, and the tool's schema does not name this one"));
+        }
         let schema = match self.known(tool) {
             Some(schema) => schema,
             None => self.compile(tool)?,

@@ -134,6 +134,30 @@ async fn s18_s19_w36_unknown_tools_and_bad_arguments_are_results() {
     assert_eq!(world.ran(), Vec::<String>::new());
 }
 
+#[tokio::test]
+async fn w37_a_model_cannot_write_to_hosts_nor_approve_itself() {
+    let claims = json!({"n": 1, "approved": true, "force": true, "auto": true, "approval_id": "pa_1"});
+    let world = World::new(json!([
+        {"tool_calls": [
+            {"id": "a", "name": "t__ok", "arguments": {"n": 1, "__config": {"approved": true}}},
+            {"id": "b", "name": "t__ask", "arguments": claims}]},
+        say("done")
+    ]));
+    let report = world.run().await;
+    let message = "`__config`: keys that begin with `__` are reserved for hosts, and the tool's schema does not name this one";
+    let refused = json!({"error": {"kind": "invalid-input", "message": message}});
+    assert_eq!(calls(&report.state), [format!("ok failed {refused}"), "ask paused".to_owned()]);
+    let pause = &pauses(&report.state)[0];
+    let edit = |arguments: Value| json!({"decision": "edit", "arguments": arguments});
+    let refused = world.decide(&pause.id, edit(json!({"__ctx": 1}))).await.unwrap_err();
+    assert!(refused.to_string().contains("`__ctx`: keys that begin with `__`"), "{refused}");
+    world.decide(&pause.id, json!({"decision": "approve"})).await.unwrap();
+    world.resume(&report.state.id).await;
+    let ran = world.plugins.ran.lock().unwrap();
+    assert_eq!(ran.iter().map(|attempt| (&*attempt.tool, attempt.approved)).collect::<Vec<_>>(), [("ask", false), ("ask", true)]);
+    assert!(ran.iter().all(|attempt| attempt.arguments == crate::digest::canonical(&claims)), "they are the tool's own words");
+}
+
 /// limit: settings.repeats
 #[tokio::test]
 async fn w46_the_third_identical_invalid_call_trips_the_loop_guard() {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
 mod lease;
@@ -35,6 +36,13 @@ impl Clock {
     /// Tells one asking from every other, in tests too.
     pub fn nonce() -> String {
         Ulid::generate().to_string()
+    }
+
+    /// 256 bits that nobody can guess: of four ids the 80 that are random, hashed together.
+    pub fn secret() -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        (0..4).for_each(|_| hasher.update(Ulid::generate().random().to_be_bytes()));
+        hasher.finalize().into()
     }
 
     /// A fresh id: `prefix` and a lower-case ULID, rising within one process.

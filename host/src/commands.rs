@@ -36,8 +36,10 @@ mod resume;
 mod run;
 mod runtime;
 mod say;
+mod serve;
 mod settle;
 mod setup;
+mod token;
 mod tools;
 mod trust;
 mod work;
@@ -72,6 +74,8 @@ enum Command {
     Run(run::Run),
     Resume(resume::Resume),
     Work(work::Worker),
+    Serve(serve::Serve),
+    Token(token::Token),
     Approve(decide::Approve),
     Deny(decide::Deny),
     Edit(decide::Edit),
@@ -144,6 +148,8 @@ impl Command {
             Self::Run(command) => command.run(flags),
             Self::Resume(command) => command.run(flags),
             Self::Work(command) => command.run(flags),
+            Self::Serve(command) => command.run(flags),
+            Self::Token(command) => command.run(flags),
             Self::Approve(command) => command.run(flags),
             Self::Deny(command) => command.run(flags),
             Self::Edit(command) => command.run(flags),

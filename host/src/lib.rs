@@ -15,6 +15,7 @@ pub mod pause;
 pub mod plugin;
 pub mod report;
 pub mod runner;
+pub mod server;
 pub mod state;
 
 /// The fuzzers' targets, which run as ordinary tests too.

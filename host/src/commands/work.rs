@@ -15,11 +15,11 @@ use crate::report::work::Lines;
 use crate::runner::{HostError, Overseer, Report, Work};
 
 /// Between two looks into the journal: on one machine nobody tells, between many a hint comes sooner.
-const LOOK_FILE: Duration = Duration::from_millis(500);
-const LOOK_SERVER: Duration = Duration::from_secs(5);
+pub const LOOK_FILE: Duration = Duration::from_millis(500);
+pub const LOOK_SERVER: Duration = Duration::from_secs(5);
 /// Chains side by side; most of their time is their model's.
-const WORKERS: usize = 4;
-const WORKERS_MAX: u64 = 256;
+pub const WORKERS: usize = 4;
+pub const WORKERS_MAX: u64 = 256;
 
 /// Carry on every chain that can go on, and wait for more
 #[derive(Args)]
@@ -60,7 +60,7 @@ impl Worker {
     }
 }
 
-struct Watching(Arc<Lines>);
+pub struct Watching(pub Arc<Lines>);
 
 impl Overseer for Watching {
     fn rested(&self, chain: &ChainId, ended: &Result<Report, HostError>) {

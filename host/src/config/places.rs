@@ -55,6 +55,11 @@ impl Places {
         with_ending(&self.journal, ".archive")
     }
 
+    /// Who may speak to `serve`, beside the journal.
+    pub fn tokens(&self) -> PathBuf {
+        with_ending(&self.journal, ".tokens")
+    }
+
     /// What runs the host, with its name for people.
     pub(super) fn guarded(&self) -> Vec<(&'static str, PathBuf)> {
         let mut guarded = vec![
@@ -67,6 +72,8 @@ impl Places {
         let journals = ways(&self.journal);
         guarded.extend(journals.iter().flat_map(|way| JOURNAL_ENDINGS.map(|ending| ("the journal", with_ending(way, ending)))));
         guarded.push(("what was trusted", self.trusted()));
+        guarded.push(("the token store", self.tokens()));
+        guarded.push(("the token store", with_ending(&self.tokens(), ".lock")));
 
         // Its place is only special once it is there: a project without one can be granted whole.
         guarded.extend(std::fs::symlink_metadata(&self.project).is_ok().then(|| ("the settings file", self.project.clone())));

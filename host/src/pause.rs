@@ -204,6 +204,17 @@ impl Pause {
         self.last_votes().iter().map(|vote| self.votes_for(&vote.decision)).max().unwrap_or(0)
     }
 
+    /// The decisions that its kind and its question admit; the rules may still refuse one.
+    pub fn offers(&self) -> &'static [&'static str] {
+        match (self.kind, self.asks_approval()) {
+            (PauseKind::InDoubt, _) => &["settle"],
+            (PauseKind::Capability, _) => &["approve", "deny", "respond"],
+            (_, true) if self.uses.effectful() => &["approve", "deny", "respond"],
+            (_, true) => &["approve", "deny", "edit", "respond"],
+            (_, false) => &["deny", "respond"],
+        }
+    }
+
     /// Whether `approve` of this pause opens what it lists: a gate, or a tool's `approval`.
     pub fn asks_approval(&self) -> bool {
         matches!(self.ask, Ask::Approval)
@@ -282,6 +293,17 @@ impl Decision {
             Self::Approve { note, .. } | Self::Deny { note, .. } | Self::Edit { note, .. } | Self::Respond { note, .. } => note.as_deref(),
             Self::Settle(settle) => settle.note.as_deref(),
         }
+    }
+
+    /// The same for a pause that has this digest.
+    pub fn about(mut self, seen: Digest) -> Self {
+        match &mut self {
+            Self::Approve { digest, .. } | Self::Deny { digest, .. } | Self::Edit { digest, .. } | Self::Respond { digest, .. } => {
+                *digest = Some(seen)
+            }
+            Self::Settle(settle) => settle.digest = Some(seen),
+        }
+        self
     }
 
     /// Whether two decisions ask for the same thing; the digest they carry does not matter.

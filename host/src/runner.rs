@@ -29,7 +29,7 @@ mod still;
 mod tests;
 mod work;
 
-pub use carry::{Prompt, Resume};
+pub use carry::{Prompt, Resume, TakenUp};
 pub use change::{Decision, Said};
 pub use fork::Forked;
 pub use in_force::{InForce, Unchanging};

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State as Of};
+use axum::extract::{DefaultBodyLimit, Request, State as Of};
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -26,6 +26,8 @@ use crate::clock::Clock;
 use crate::runner::Host;
 
 pub mod access;
+mod api;
+pub mod changes;
 pub mod listen;
 pub mod login;
 pub mod metrics;
@@ -33,8 +35,10 @@ pub mod origin;
 mod page;
 pub mod problem;
 pub mod tokens;
+mod view;
 
 use access::Failures;
+use changes::Changes;
 use metrics::Metrics;
 use origin::Origins;
 use problem::Problem;
@@ -42,6 +46,8 @@ use tokens::Tokens;
 
 /// Requests answered at the same time; the next one is told to come again.
 const REQUESTS_MAX: usize = 256;
+/// Chains that `resume` and `say` carry on at the same time.
+const DRIVEN_MAX: u32 = 64;
 /// For one request, its body included; the answer of a stream may go on.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
 /// Of a request.
@@ -61,9 +67,14 @@ pub struct Inner {
     pub models: Vec<String>,
     pub failures: Failures,
     pub metrics: Metrics,
+    pub changes: Changes,
     /// Cancelled when the server ends.
     pub stop: CancellationToken,
     requests: Semaphore,
+    /// Chains that are carried on because somebody asked for just that.
+    driven: Arc<Semaphore>,
+    /// Held while a key of a start is settled.
+    settling: Mutex<()>,
 }
 
 /// What the operator set.
@@ -73,6 +84,7 @@ pub struct Serving {
     pub settings: chain::Settings,
     pub models: Vec<String>,
     pub public: Option<Url>,
+    pub changes: Changes,
     pub stop: CancellationToken,
 }
 
@@ -94,13 +106,22 @@ impl State {
             models: serving.models,
             failures: Failures::default(),
             metrics: Metrics::default(),
+            changes: serving.changes,
             stop: serving.stop,
             requests: Semaphore::new(REQUESTS_MAX),
+            driven: Arc::new(Semaphore::new(DRIVEN_MAX as usize)),
+            settling: Mutex::new(()),
         }))
     }
 
     pub fn clock(&self) -> &Clock {
         &self.host.clock
+    }
+
+    /// Room for one more chain that is carried on beside the workers.
+    fn room(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let room = Arc::clone(&self.driven).try_acquire_owned();
+        room.map_err(|_| Problem::unavailable("too-many-chains", "too many chains are carried on at once; try again"))
     }
 
     /// Does `work` to its end, though the client may go away meanwhile.
@@ -111,18 +132,26 @@ impl State {
 
 /// Serves on `listener` until the state's `stop`, then lets requests under way end.
 pub async fn serve(listener: TcpListener, state: State) {
-    let stop = state.stop.clone();
+    let (stop, driven) = (state.stop.clone(), Arc::clone(&state.driven));
+    let watching = tokio::spawn(state.changes.clone().watch(state.host.clone()));
     listen::listen(listener, router(state), stop).await;
+    watching.abort();
+    // The interrupt has told them to end in order.
+    drop(driven.acquire_many(DRIVEN_MAX).await);
 }
 
 pub fn router(state: State) -> Router {
     let router = Router::new().route("/healthz", get(healthy)).route("/readyz", get(ready));
-    let router = router.merge(login::routes()).merge(page::routes());
+    let router = router.merge(login::routes()).merge(api::routes()).merge(page::routes());
     let router = router.fallback(async || Problem::unknown("page")).method_not_allowed_fallback(async || {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "this page does not take that method")
     });
     // The last one is the first to see a request.
-    router.layer(from_fn_with_state(state.clone(), bounded)).layer(from_fn_with_state(state.clone(), origin::check)).with_state(state)
+    router
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(state.clone(), bounded))
+        .layer(from_fn_with_state(state.clone(), origin::check))
+        .with_state(state)
 }
 
 /// A layer: how many requests at once, and how long each may take.

@@ -89,6 +89,11 @@ impl Bucket {
         Self { plugin: plugin.to_owned(), chain: (scope == Scope::Chain).then(|| chain.clone()) }
     }
 
+    /// Of the host's own, under a name that no plugin can have.
+    pub fn of_host(name: &str) -> Self {
+        Self { plugin: format!(":{name}"), chain: None }
+    }
+
     pub fn plugin(&self) -> &str {
         &self.plugin
     }

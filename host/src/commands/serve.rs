@@ -16,6 +16,7 @@ use crate::chain;
 use crate::report;
 use crate::report::work::Lines;
 use crate::runner::{Host, Work};
+use crate::server::changes::{Changes, Poking};
 use crate::server::tokens::Tokens;
 use crate::server::{self, Serving, State};
 
@@ -68,11 +69,13 @@ impl Serve {
             let listener = TcpListener::bind(self.listen).await.map_err(unusable)?;
             let listen = listener.local_addr().map_err(unusable)?;
             let lines = Arc::new(Lines::new(self.json));
-            let host = setup.host(lines.clone(), None).await?;
+            let changes = Changes::default();
+            let observer = Arc::new(Poking { changes: changes.clone(), observer: lines.clone() });
+            let host = setup.host(observer, None).await?;
             let settings = self.settings(&setup, &host, models.first())?;
             let tokens = Tokens::new(setup.settings.places.tokens(), setup.clock.clone());
             let nobody = tokens.list()?.is_empty();
-            let serving = Serving { host: host.clone(), tokens, settings, models, public: self.public_url.clone(), stop: stop.clone() };
+            let serving = Serving { host: host.clone(), tokens, settings, models, public: self.public_url.clone(), changes, stop: stop.clone() };
             let state = State::new(serving, listen);
             report::note(&format!("serving on http://{listen}"));
             if nobody {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rusqlite::Connection;
-use tokio::sync::{OnceCell, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, oneshot};
 
 use self::keyvalue::Changing;
 use self::lock::Lock;
@@ -20,7 +20,7 @@ use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
 use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow, Wanted};
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
-use crate::chain::{ChainId, Epoch, Seq};
+use crate::chain::{ChainId, ChainStatus, Epoch, Seq};
 use crate::clock::Clock;
 use crate::event::Stamped;
 use crate::pause::PauseId;
@@ -49,6 +49,8 @@ pub struct SqliteJournal {
     readers: Arc<Readers>,
     /// Started by the first write.
     writer: OnceCell<Writer>,
+    /// A chain may have become runnable by a write of this process.
+    woken: Notify,
 }
 
 impl SqliteJournal {
@@ -82,7 +84,7 @@ impl SqliteJournal {
 
     fn new(place: Place, clock: Clock, idle: Vec<Connection>) -> Self {
         let readers = Readers { place: place.clone(), idle: Mutex::new(idle), permits: Semaphore::new(READERS_MAX) };
-        Self { clock, place, readers: Arc::new(readers), writer: OnceCell::new() }
+        Self { clock, place, readers: Arc::new(readers), writer: OnceCell::new(), woken: Notify::new() }
     }
 
     /// Runs `work` on a connection of its own that may write, beside the writer.
@@ -138,12 +140,17 @@ impl Journal for SqliteJournal {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
         let after = append.after;
         let entry = (!append.events.is_empty()).then(|| Box::new(Entry::of(&append)));
+        let wakes = append.epoch.is_none() && append.state.status == ChainStatus::Runnable;
         async move {
             let Some(entry) = entry else { return Ok(after) };
-            match self.writer().await?.write_now(&entry) {
+            let written = match self.writer().await?.write_now(&entry) {
                 Some(outcome) => outcome,
                 None => self.order(|reply| Order::Append(entry, reply)).await,
+            };
+            if wakes && written.is_ok() {
+                self.woken.notify_one();
             }
+            written
         }
         .boxed()
     }
@@ -204,9 +211,9 @@ impl Journal for SqliteJournal {
         self.read(Vec::new(), move |connection| read::waiting(connection, &after, &places, limit)).boxed()
     }
 
-    /// Nobody tells: other processes write to the file without a word.
+    /// Of this process alone: others write to the file without a word.
     fn woken(&self) -> BoxFuture<'_, ()> {
-        std::future::pending().boxed()
+        self.woken.notified().boxed()
     }
 
     fn find_chain(&self, prefix: &str) -> BoxFuture<'_, Result<ChainId, JournalError>> {

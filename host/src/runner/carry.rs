@@ -33,6 +33,20 @@ pub struct Resume {
     pub max_turns: Option<u32>,
 }
 
+/// A chain that this process holds and has not driven yet; let go where it is dropped.
+pub struct TakenUp(pub(super) OpenChain);
+
+impl TakenUp {
+    pub fn state(&self) -> &ChainState {
+        &self.0.state
+    }
+
+    /// Until it rests.
+    pub async fn drive(self, interrupt: CancellationToken) -> Result<Report, HostError> {
+        drive(self.0, interrupt).await
+    }
+}
+
 impl Host {
     /// What plugins offer and the operator lets them.
     pub fn catalog(&self) -> Vec<ToolSpec> {
@@ -43,10 +57,17 @@ impl Host {
 
     /// Writes a new chain down; [`Host::resume`] carries it on, and so may a worker.
     pub async fn start(&self, prompt: Prompt) -> Result<ChainId, HostError> {
-        let chain = self.begun(OpenChain::new(self, ChainId(self.clock.id("ch_"))), prompt).await?;
-        let id = chain.state.id.clone();
-        self.recent.keep(chain.state);
+        let id = ChainId(self.clock.id("ch_"));
+        self.start_as(&id, prompt).await?;
         Ok(id)
+    }
+
+    /// The same under an id that the caller keeps: a chain that is there already stays as it is.
+    pub async fn start_as(&self, id: &ChainId, prompt: Prompt) -> Result<(), HostError> {
+        let chain = OpenChain::read(self, id).await?;
+        let chain = if chain.state.seq == 0 { self.begun(chain, prompt).await? } else { chain };
+        self.recent.keep(chain.state);
+        Ok(())
     }
 
     /// Writes a new chain down and drives it until it rests. It is held before its first event: no worker finds it first.
@@ -70,9 +91,13 @@ impl Host {
         };
         let direct = prompt.call.map(|call| (Origin::Person, Trailing { parts: Vec::new(), calls: vec![(call, None)] }));
         let first = direct.or(imported.trailing.map(|trailing| (Origin::Imported, trailing)));
-        let begun = |_: &ChainState, _: &Rules<'_>| Ok((vec![started.clone()], ()));
-        let asked = |state: &ChainState, rules: &Rules<'_>, _: &mut ()| {
-            (first.as_ref().map(|(origin, trailing)| first_turn(state, rules, *origin, trailing)).unwrap_or_default(), ())
+        // Somebody else may have begun it under this id meanwhile.
+        let begun = |state: &ChainState, _: &Rules<'_>| {
+            let is_new = state.seq == 0;
+            Ok((if is_new { vec![started.clone()] } else { Vec::new() }, is_new))
+        };
+        let asked = |state: &ChainState, rules: &Rules<'_>, is_new: &mut bool| {
+            (first.as_ref().filter(|_| *is_new).map(|(origin, trailing)| first_turn(state, rules, *origin, trailing)).unwrap_or_default(), ())
         };
         match chain.transact_then(begun, asked).await {
             Ok(_) => Ok(chain),
@@ -85,12 +110,17 @@ impl Host {
 
     /// Takes the chain and drives it until it rests.
     pub async fn resume(&self, id: &ChainId, by: &Actor, fixes: Resume, interrupt: CancellationToken) -> Result<Report, HostError> {
+        self.take_up(id, by, fixes).await?.drive(interrupt).await
+    }
+
+    /// Takes the chain, with the operator's fixes; whoever asked can be told of it before it is driven.
+    pub async fn take_up(&self, id: &ChainId, by: &Actor, fixes: Resume) -> Result<TakenUp, HostError> {
         let mut chain = OpenChain::take(self, id).await?;
         if let Err(error) = self.mend(&mut chain, by, fixes).await {
             chain.let_go().await;
             return Err(error);
         }
-        drive(chain, interrupt).await
+        Ok(TakenUp(chain))
     }
 
     /// Whether the chain can go on, after the operator's fixes.

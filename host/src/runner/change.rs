@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::carry::Prompt;
+use super::carry::{Prompt, TakenUp};
 use super::drive::drive;
 use super::open::OpenChain;
 use super::recover::recover_all;
@@ -82,16 +82,24 @@ impl Host {
 
     /// A further message of a person.
     pub async fn say(&self, id: &ChainId, by: &Actor, text: &str, superseding: bool, interrupt: CancellationToken) -> Result<Said, HostError> {
+        let taken = self.tell(id, by, text, superseding, &interrupt).await?;
+        let is_same = taken.state().id == *id;
+        let report = taken.drive(interrupt).await?;
+        Ok(if is_same { Said::Same(report) } else { Said::Linked(report) })
+    }
+
+    /// The same up to where the chain would be driven: the chain that the message went into.
+    pub async fn tell(&self, id: &ChainId, by: &Actor, text: &str, superseding: bool, interrupt: &CancellationToken) -> Result<TakenUp, HostError> {
         let state = OpenChain::read(self, id).await?.state;
         if state.status == ChainStatus::Completed {
             let linked = self.carry_on(&state, by, text).await?;
-            return Ok(Said::Linked(self.resume(&linked, by, Resume::default(), interrupt).await?));
+            return self.take_up(&linked, by, Resume::default()).await;
         }
         let text = self.redactor().text(text.to_owned());
         let mut chain = OpenChain::take(self, id).await?;
         let added = async {
             // Calls of a process that is no more become questions first: they are named, or superseded with the others.
-            recover_all(&mut chain, &interrupt).await?;
+            recover_all(&mut chain, interrupt).await?;
             let added = chain.record_checked(|state| {
                 admits_message(state, superseding)?;
                 let mut events = if superseding { supersede(state) } else { Vec::new() };
@@ -104,7 +112,7 @@ impl Host {
             chain.let_go().await;
             return Err(error);
         }
-        Ok(Said::Same(drive(chain, interrupt).await?))
+        Ok(TakenUp(chain))
     }
 
     /// A new chain that carries the history of `state` on.

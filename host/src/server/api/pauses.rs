@@ -1,0 +1,111 @@
+//! Pauses: what waits for people, and their answers.
+
+use axum::extract::{Path, State as Of};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::body::{Asked, Json, Text, value};
+use super::chains::Listed;
+use crate::chain::{Actor, ChainId};
+use crate::digest::Digest;
+use crate::journal::PendingRow;
+use crate::pause::{Decision, Pause};
+use crate::report;
+use crate::runner;
+use crate::server::State;
+use crate::server::access::Identity;
+use crate::server::problem::Problem;
+use crate::server::view::may_decide;
+
+pub async fn list(Of(state): Of<State>, identity: Identity, Asked(asked): Asked<Listed>) -> Result<Json<Vec<Value>>, Problem> {
+    let now = state.clock().now();
+    let rows = state.pauses(&identity, asked.limit()?).await?;
+    Ok(Json(rows.iter().map(|row| listed(&identity, row, now)).collect()))
+}
+
+pub async fn show(Of(state): Of<State>, identity: Identity, Path(id): Path<String>) -> Result<Response, Problem> {
+    let (chain, pause) = state.pause(&identity, &id).await?;
+    let mut value = shown(&identity, &pause, &chain.id, &chain.started_by, state.clock().now());
+    (value["chain_status"], value["title"]) = (json!(chain.status), json!(chain.title));
+    Ok((etag(&pause.digest), Json(value)).into_response())
+}
+
+/// `If-Match` carries the digest of what the decider looked at.
+pub async fn decide(
+    Of(state): Of<State>,
+    identity: Identity,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    text: Result<Text, Problem>,
+) -> Result<Response, Problem> {
+    let decided = async {
+        identity.needs(crate::server::access::Scope::Approve)?;
+        let seen = seen(&headers)?;
+        let decision: Decision = serde_json::from_value(value(&text?.0)?).map_err(|error| Problem::does_not_fit(error.to_string()))?;
+        if decision.digest().is_some_and(|digest| *digest != seen) {
+            return Err(differs("`digest` in the body is not the one of `If-Match`"));
+        }
+        state.decide(&identity, &id, decision.about(seen)).await
+    };
+    let done = state.counted(decided, |done| status(done, &id).as_u16()).await?;
+    Ok((status(&done, &id), Json(answer(&done, &id))).into_response())
+}
+
+/// 202 while more people have to say the same.
+fn status(done: &runner::Decision, id: &str) -> StatusCode {
+    let is_open = done.state.pauses.iter().any(|pause| pause.id.0 == id && pause.is_open());
+    if is_open { StatusCode::ACCEPTED } else { StatusCode::OK }
+}
+
+fn answer(done: &runner::Decision, id: &str) -> Value {
+    let pause = done.state.pauses.iter().find(|pause| pause.id.0 == id);
+    json!({
+        "id": id,
+        "chain": done.chain,
+        "status": pause.map(|pause| pause.status),
+        "decided": pause.and_then(|pause| pause.decided.as_ref()),
+        "votes": pause.map(|pause| &pause.votes),
+        "quorum": pause.map(|pause| pause.requirements.quorum),
+        "before": done.before.is_some(),
+        "chain_status": done.state.status,
+        "open_pauses": done.state.open_pauses().map(|pause| &pause.id).collect::<Vec<_>>(),
+    })
+}
+
+/// The digest in `If-Match`: one, in quotes, as `ETag` gave it.
+fn seen(headers: &HeaderMap) -> Result<Digest, Problem> {
+    let Some(value) = headers.get(header::IF_MATCH) else {
+        let detail = "`If-Match` is missing: it carries the digest of the pause that was looked at, as its `ETag` has it";
+        return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, "digest-missing", detail));
+    };
+    let text = value.to_str().ok().and_then(|text| text.trim().strip_prefix('"')?.strip_suffix('"'));
+    text.and_then(|text| text.parse().ok()).ok_or_else(|| differs("`If-Match` is no digest in quotes"))
+}
+
+fn differs(detail: &str) -> Problem {
+    Problem::new(StatusCode::PRECONDITION_FAILED, "digest-differs", detail)
+}
+
+fn etag(digest: &Digest) -> [(HeaderName, HeaderValue); 1] {
+    [(header::ETAG, HeaderValue::from_str(&format!("\"{digest}\"")).unwrap_or(HeaderValue::from_static("")))]
+}
+
+fn listed(identity: &Identity, row: &PendingRow, now: Timestamp) -> Value {
+    let mut value = shown(identity, &row.pause, &row.chain, &row.started_by, now);
+    (value["chain_status"], value["title"]) = (json!(row.chain_status), json!(row.title));
+    value
+}
+
+/// As `pending --json` has it, with what this person may answer in place of commands to type.
+fn shown(identity: &Identity, pause: &Pause, chain: &ChainId, started_by: &Actor, now: Timestamp) -> Value {
+    let mut value = report::pause::as_json(pause, chain, now);
+    if let Some(members) = value.as_object_mut() {
+        members.shift_remove("next");
+    }
+    let may_decide = pause.is_open() && may_decide(identity, pause, started_by, now);
+    value["started_by"] = json!(started_by);
+    value["decisions"] = json!(if may_decide { pause.offers() } else { &[] });
+    value
+}

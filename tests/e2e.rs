@@ -23,4 +23,4 @@ mod steered;
 mod trust;
 mod work;
 
-pub use environment::{Shown, TestEnvironment};
+pub use environment::{FILES_GRANTS, Shown, TestEnvironment};

@@ -10,4 +10,5 @@ mod models;
 #[path = "support/postgres.rs"]
 mod postgres;
 mod probes;
+mod server;
 mod tidy;

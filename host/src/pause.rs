@@ -268,7 +268,19 @@ impl Decision {
     /// Reads one decision as every door takes it.
     pub fn read(text: &str) -> Result<Self, String> {
         let value = crate::call::arguments::read_json(text).map_err(|error| error.to_string())?;
-        serde_json::from_value(value).map_err(|error| error.to_string())
+        Self::of_value(value)
+    }
+
+    /// The same of JSON that was read strictly.
+    pub fn of_value(value: Value) -> Result<Self, String> {
+        let decision: Self = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
+        // serde takes a list for an object and an object for a word; a decision is written in one way.
+        let written = serde_json::to_value(&decision).map_err(|error| error.to_string())?;
+        let given = value.as_object().ok_or("a decision is a JSON object")?;
+        match given.iter().find(|(key, value)| written.get(key.as_str()) != Some(value) && !value.is_null()) {
+            Some((key, _)) => Err(format!("`{key}` is not written as a decision has it")),
+            None => Ok(decision),
+        }
     }
 
     pub fn name(&self) -> &'static str {
@@ -335,6 +347,10 @@ mod tests {
             "null",
             "true",
             "\"approve\"",
+            r#"["approve"]"#,
+            r#"["deny","no"]"#,
+            r#"{"decision":["approve"]}"#,
+            r#"{"decision":"deny","then":{"stop":null}}"#,
             r#"{"approved":true}"#,
             r#"{"decision":true}"#,
             r#"{"decision":"Approve"}"#,

@@ -77,10 +77,10 @@ impl Serve {
             let nobody = tokens.list()?.is_empty();
             let serving = Serving { host: host.clone(), tokens, settings, models, public: self.public_url.clone(), changes, stop: stop.clone() };
             let state = State::new(serving, listen);
-            report::note(&format!("serving on http://{listen}"));
             if nobody {
                 report::note("nobody may speak to it yet: `pausegate token create NAME --can read,approve`");
             }
+            report::note(&format!("serving on http://{listen}"));
             let look = if setup.settings.postgres.is_some() { LOOK_SERVER } else { LOOK_FILE };
             let places = self.places.iter().cloned().chain([identity::host()]).collect();
             let work = Work { workers: usize::try_from(self.workers).unwrap_or(WORKERS), once: false, places, look };

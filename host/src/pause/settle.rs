@@ -84,6 +84,8 @@ mod tests {
         for text in [
             r#"{"decision":"settle"}"#,
             r#"{"decision":"settle","outcome":true}"#,
+            r#"{"decision":"settle","outcome":{"run-again":null}}"#,
+            r#"["settle","run-again"]"#,
             r#"{"decision":"settle","outcome":"happened"}"#,
             r#"{"decision":"settle","outcome":"Happened","result":1}"#,
             r#"{"decision":"settle","outcome":"run-again","result":1}"#,

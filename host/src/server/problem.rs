@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::tokens::TokensError;
 use crate::journal::JournalError;
+use crate::report::escape;
 use crate::runner::HostError;
 use crate::state::decide::Refused;
 
@@ -96,7 +97,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, self.body().to_string()).into_response();
+        let mut response = (self.status, escape::json(&self.body().to_string())).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         for (name, value) in self.headers {
             if let Ok(value) = HeaderValue::from_str(&value) {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::report::escape;
 use crate::server::State;
 use crate::server::problem::Problem;
 
@@ -50,9 +51,16 @@ impl<T: DeserializeOwned> FromRequest<State> for Body<T> {
 
     async fn from_request(request: Request, state: &State) -> Result<Self, Problem> {
         let Text(text) = Text::from_request(request, state).await?;
-        let value = value(&text)?;
-        serde_json::from_value(value).map(Self).map_err(|error| Problem::does_not_fit(error.to_string()))
+        shaped(value(&text)?).map(Self)
     }
+}
+
+/// serde takes a list for an object; nobody else does.
+pub fn shaped<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
+    if !value.is_object() {
+        return Err(Problem::does_not_fit("the body must be a JSON object"));
+    }
+    serde_json::from_value(value).map_err(|error| Problem::does_not_fit(error.to_string()))
 }
 
 /// Strict, as every door reads JSON.
@@ -71,8 +79,9 @@ impl<T: DeserializeOwned> FromRequestParts<State> for Asked<T> {
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        match serde_json::to_vec(&self.0) {
-            Ok(text) => ([(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        // What plugins and models say stays what it is, and nothing in it is invisible to who reads it raw.
+        match serde_json::to_string(&self.0) {
+            Ok(text) => ([(header::CONTENT_TYPE, "application/json")], escape::json(&text)).into_response(),
             Err(_) => Problem::internal().into_response(),
         }
     }

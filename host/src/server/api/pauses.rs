@@ -43,7 +43,7 @@ pub async fn decide(
     let decided = async {
         identity.needs(crate::server::access::Scope::Approve)?;
         let seen = seen(&headers)?;
-        let decision: Decision = serde_json::from_value(value(&text?.0)?).map_err(|error| Problem::does_not_fit(error.to_string()))?;
+        let decision = Decision::of_value(value(&text?.0)?).map_err(Problem::does_not_fit)?;
         if decision.digest().is_some_and(|digest| *digest != seen) {
             return Err(differs("`digest` in the body is not the one of `If-Match`"));
         }

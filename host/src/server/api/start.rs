@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::body::{Json, Text, value};
+use super::body::{Json, Text, shaped, value};
 use crate::capability::keyvalue::{Bucket, Change, KvError, Quota};
 use crate::capability::pattern::tool_matches;
 use crate::chain::message::{Message, Role};
@@ -57,7 +57,7 @@ pub async fn start(Of(state): Of<State>, identity: Identity, headers: HeaderMap,
     identity.needs(Scope::Run)?;
     let value = value(&text)?;
     let digest = Digest::of_json("pausegate-request/1", &value);
-    let asked: Asked = serde_json::from_value(value).map_err(|error| Problem::does_not_fit(error.to_string()))?;
+    let asked: Asked = shaped(value)?;
     let settings = asked.settings(&state)?;
     let key = headers.get(&KEY).map(|key| key_of(&identity, key)).transpose()?;
     let messages = vec![Message::text(Role::User, asked.prompt)];

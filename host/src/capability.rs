@@ -61,6 +61,18 @@ pub struct PluginGrants {
     pub line: usize,
 }
 
+impl Grants {
+    /// What they say of a plugin's bytes.
+    pub fn trust(&self, plugin: &str, digest: &Digest) -> &'static str {
+        match self.plugins.get(plugin).map(|section| &section.digest) {
+            None => "no",
+            Some(Pin::Any) => "any",
+            Some(pin) if pin.matches(digest) => "yes",
+            Some(_) => "other bytes",
+        }
+    }
+}
+
 impl PluginGrants {
     /// A section that says nothing but for which bytes.
     pub fn holding_nothing(digest: Pin, line: usize) -> Self {

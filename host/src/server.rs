@@ -13,7 +13,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State as Of};
 use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::net::TcpListener;
@@ -34,6 +34,7 @@ pub mod metrics;
 pub mod origin;
 mod page;
 pub mod problem;
+mod standing;
 pub mod tokens;
 mod view;
 
@@ -42,6 +43,7 @@ use changes::Changes;
 use metrics::Metrics;
 use origin::Origins;
 use problem::Problem;
+pub use standing::Operator;
 use tokens::Tokens;
 
 /// Requests answered at the same time; the next one is told to come again.
@@ -68,6 +70,7 @@ pub struct Inner {
     pub failures: Failures,
     pub metrics: Metrics,
     pub changes: Changes,
+    pub operator: Operator,
     /// Cancelled when the server ends.
     pub stop: CancellationToken,
     requests: Semaphore,
@@ -85,6 +88,7 @@ pub struct Serving {
     pub models: Vec<String>,
     pub public: Option<Url>,
     pub changes: Changes,
+    pub operator: Operator,
     pub stop: CancellationToken,
 }
 
@@ -107,6 +111,7 @@ impl State {
             failures: Failures::default(),
             metrics: Metrics::default(),
             changes: serving.changes,
+            operator: serving.operator,
             stop: serving.stop,
             requests: Semaphore::new(REQUESTS_MAX),
             driven: Arc::new(Semaphore::new(DRIVEN_MAX as usize)),
@@ -151,6 +156,7 @@ pub fn router(state: State) -> Router {
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(state.clone(), bounded))
         .layer(from_fn_with_state(state.clone(), origin::check))
+        .layer(from_fn(page::dress))
         .with_state(state)
 }
 

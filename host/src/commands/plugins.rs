@@ -6,8 +6,6 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::setup::{Flags, Setup, quarantined, warnings};
 use super::{exit, runtime};
-use crate::capability::{Grants, Pin};
-use crate::digest::Digest;
 use crate::plugin::Plugins as _;
 use crate::report;
 use crate::report::{escape, load, table};
@@ -34,7 +32,7 @@ impl Plugins {
         for (name, digest) in plugins.loaded() {
             let broken: Vec<_> = failures.iter().filter(|failure| failure.name.starts_with(&format!("{name}__"))).collect();
             let broken: Vec<_> = broken.iter().map(|failure| json!({"tool": failure.name, "reason": failure.reason})).collect();
-            let pin = trust(&grants, &name, &digest);
+            let pin = grants.trust(&name, &digest);
             rows.push(json!({
                 "name": name, "loaded": true, "digest": digest, "trusted": pin == "yes" || pin == "any", "trust": pin,
                 "tools": tools_of(&name), "same_names": shared_of(&name), "failures": broken,
@@ -61,16 +59,6 @@ impl Plugins {
             told.iter().for_each(|warning| report::note(warning));
         }
         Ok(exit::COMPLETED)
-    }
-}
-
-/// What the grants file says of these bytes.
-fn trust(grants: &Grants, plugin: &str, digest: &Digest) -> &'static str {
-    match grants.plugins.get(plugin).map(|section| &section.digest) {
-        None => "no",
-        Some(Pin::Any) => "any",
-        Some(pin) if pin.matches(digest) => "yes",
-        Some(_) => "other bytes",
     }
 }
 

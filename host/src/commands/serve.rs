@@ -18,7 +18,7 @@ use crate::report::work::Lines;
 use crate::runner::{Host, Work};
 use crate::server::changes::{Changes, Poking};
 use crate::server::tokens::Tokens;
-use crate::server::{self, Serving, State};
+use crate::server::{self, Operator, Serving, State};
 
 const LISTEN: &str = "127.0.0.1:7411";
 /// After a worker could not go on.
@@ -75,7 +75,9 @@ impl Serve {
             let settings = self.settings(&setup, &host, models.first())?;
             let tokens = Tokens::new(setup.settings.places.tokens(), setup.clock.clone());
             let nobody = tokens.list()?.is_empty();
-            let serving = Serving { host: host.clone(), tokens, settings, models, public: self.public_url.clone(), changes, stop: stop.clone() };
+            let operator = Operator { places: setup.settings.places.clone(), machine: identity::host() };
+            let public = self.public_url.clone();
+            let serving = Serving { host: host.clone(), tokens, settings, models, public, changes, operator, stop: stop.clone() };
             let state = State::new(serving, listen);
             if nobody {
                 report::note("nobody may speak to it yet: `pausegate token create NAME --can read,approve`");

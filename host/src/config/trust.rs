@@ -14,7 +14,7 @@ use crate::digest::Digest;
 
 mod always;
 
-pub use always::{Placed, Standing, always};
+pub use always::{Placed, STANDING_DAYS, Standing, always};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {

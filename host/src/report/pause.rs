@@ -35,7 +35,7 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
     };
     text += &section(&says, &escape::block(&pause.reason), "    > ");
     if let Some(FrozenUse::Http(http)) = pause.frozen() {
-        text += &section("the request, whole", &escape::block(&in_full(http)), "    > ");
+        text += &section("the request, whole", &escape::block(&request(http)), "    > ");
     } else if let Some(context) = pause.context.as_ref().filter(|_| pause.kind == PauseKind::Tool) {
         text += &section("context, from the plugin", &pretty(context), "    > ");
     }
@@ -70,7 +70,7 @@ pub fn expires(at: Timestamp, now: Timestamp) -> String {
 }
 
 /// What would be done, as the host read it from the plugin's call.
-fn in_full(http: &HttpUse) -> String {
+pub fn request(http: &HttpUse) -> String {
     let headers: String = http.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
     let cut = if http.preview.len() < http.body_bytes as usize { " …" } else { "" };
     format!("{} {}\n{headers}body: {} bytes, {}\n{}{cut}", http.method, http.url, http.body_bytes, http.body_digest, http.preview)
@@ -214,5 +214,8 @@ pub fn pretty(value: &Value) -> String {
 }
 
 mod doubt;
+
+pub use doubt::{known, plugin_says};
+
 #[cfg(test)]
 mod tests;

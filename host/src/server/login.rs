@@ -8,12 +8,13 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use axum::{Form, Router};
-use maud::{DOCTYPE, Markup, html};
+use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::State;
 use super::access::{self, COOKIE};
 use super::listen::Peer;
+use super::page::frame;
 use super::problem::Problem;
 use super::tokens::SESSION_LASTS;
 
@@ -36,16 +37,25 @@ async fn ask(code: Result<Query<Code>, QueryRejection>) -> Response {
     let code = code.map(|Query(code)| code.code).unwrap_or_default();
     let body = html! {
         @if code.is_empty() {
-            p { "This page needs a link of your own. The operator makes it with " code { "pausegate token login NAME" } "." }
+            (invitation())
         } @else {
             form method="post" action="/login" {
                 input type="hidden" name="code" value=(code);
-                p { button type="submit" autofocus { "Log in" } }
+                p { button.yes type="submit" autofocus { "Log in" } }
             }
-            p { "The link works once. The session lasts " (SESSION_LASTS.as_secs() / 3600) " hours." }
+            p.sub { "The link works once. The session lasts " (SESSION_LASTS.as_secs() / 3600) " hours." }
         }
     };
-    Html(page("Log in", &body).into_string()).into_response()
+    Html(frame::bare("Log in", &body).into_string()).into_response()
+}
+
+/// How somebody who is not known gets in.
+pub fn invitation() -> Markup {
+    html! {
+        p { "This page needs a link of your own. The operator makes one, on the machine where this runs:" }
+        pre { "pausegate token login NAME" }
+        p.sub { "Open it here; it logs this browser in." }
+    }
 }
 
 async fn log_in(Of(state): Of<State>, peer: Option<axum::Extension<Peer>>, form: Result<Form<Code>, FormRejection>) -> Response {
@@ -82,25 +92,15 @@ fn set_cookie(session: &str, state: &State, seconds: u64) -> HeaderValue {
 }
 
 fn refused(problem: &Problem) -> Response {
+    let is_limited = problem.status == StatusCode::TOO_MANY_REQUESTS;
     let body = html! {
-        p { "This link was used before, or its time is over." }
-        p { "Ask the operator for a new one: " code { "pausegate token login NAME" } "." }
-    };
-    let status = if problem.status == StatusCode::TOO_MANY_REQUESTS { problem.status } else { StatusCode::UNAUTHORIZED };
-    (status, Html(page("Not logged in", &body).into_string())).into_response()
-}
-
-fn page(title: &str, body: &Markup) -> Markup {
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " · Pausegate" }
-            }
-            body { main { h1 { (title) } (body) } }
+        @if is_limited {
+            p { "Too many wrong links came from this address. Wait a minute." }
+        } @else {
+            p { "This link was used before, or its time is over." }
         }
-    }
+        (invitation())
+    };
+    let status = if is_limited { problem.status } else { StatusCode::UNAUTHORIZED };
+    (status, Html(frame::bare("Not logged in", &body).into_string())).into_response()
 }

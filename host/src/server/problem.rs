@@ -98,6 +98,8 @@ impl Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = (self.status, escape::json(&self.body().to_string())).into_response();
+        // Whoever shows it to a person takes it from here.
+        response.extensions_mut().insert(self.clone());
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         for (name, value) in self.headers {
             if let Ok(value) = HeaderValue::from_str(&value) {

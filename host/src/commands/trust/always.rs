@@ -12,13 +12,10 @@ use crate::commands::failure::Failure;
 use crate::commands::setup::Setup;
 use crate::commands::{exit, identity, runtime};
 use crate::config;
-use crate::config::trust::{Placed, Standing};
+use crate::config::trust::{Placed, STANDING_DAYS, Standing};
 use crate::pause::Pause;
 use crate::report::{self, escape};
 use crate::state::ChainState;
-
-/// Days that a standing approval holds where no day is given: a quarter, after which somebody looks again.
-const DAYS: i64 = 90;
 
 impl Trust {
     pub(super) fn always(&self, setup: &Setup, prefix: &str) -> Result<u8, Failure> {
@@ -78,7 +75,7 @@ impl Trust {
 
 fn until(given: Option<&str>, today: Date) -> Result<Date, Failure> {
     let Some(text) = given else {
-        return today.checked_add(DAYS.days()).map_err(|error| Failure::data("the clock is at the end of all dates").because(error));
+        return today.checked_add(STANDING_DAYS.days()).map_err(|error| Failure::data("the clock is at the end of all dates").because(error));
     };
     let date = text.parse::<Date>().ok().filter(|date| date.to_string() == text);
     let date = date.ok_or_else(|| Failure::usage(format!("`--until {}` is no date such as 2026-12-31", escape::line(text))))?;

@@ -15,6 +15,9 @@ use crate::config::document::{Document, Item, Section};
 use crate::config::{ConfigError, Places, grants, read_file};
 use crate::digest::canonical;
 
+/// Days that a standing approval holds where no day is given: a quarter, after which somebody looks again.
+pub const STANDING_DAYS: i64 = 90;
+
 /// A call that may pass without asking.
 #[derive(Clone, Copy, Debug)]
 pub struct Standing<'a> {

@@ -8,7 +8,20 @@ use crate::pause::{Pause, PauseId, Settle, Settled};
 
 /// The host's own record, then the plugin's word behind a margin.
 pub fn facts(pause: &Pause) -> String {
-    let Some(facts) = &pause.context else { return String::new() };
+    let known = known(pause);
+    if known.is_empty() {
+        return String::new();
+    }
+    let mut text = section("known of it", &known.join("\n"), "    ");
+    if let Some(told) = plugin_says(pause) {
+        text += &section(&format!("plugin {} was asked, and says", escape::line(&pause.plugin)), &escape::block(&told), "    > ");
+    }
+    text
+}
+
+/// The host's own record, a fact a line, safe to show.
+pub fn known(pause: &Pause) -> Vec<String> {
+    let Some(facts) = &pause.context else { return Vec::new() };
     let mut known =
         vec![format!("attempt {} began at {}", facts["attempt"], escape::line(facts["started_at"].as_str().unwrap_or("an unknown time")))];
     known.extend(facts["held"].as_array().into_iter().flatten().filter_map(Value::as_str).map(|held| format!("it held {}", escape::line(held))));
@@ -17,11 +30,12 @@ pub fn facts(pause: &Pause) -> String {
         true => format!("attempts before it used {}", canonical(&facts["recorded_uses"])),
         false => "no attempt before it had an effect".to_owned(),
     });
-    let mut text = section("known of it", &known.join("\n"), "    ");
-    if let Some(told) = facts.get("plugin") {
-        text += &section(&format!("plugin {} was asked, and says", escape::line(&pause.plugin)), &escape::block(&words(told)), "    > ");
-    }
-    text
+    known
+}
+
+/// The plugin's own words on what became of it, where it was asked.
+pub fn plugin_says(pause: &Pause) -> Option<String> {
+    pause.context.as_ref()?.get("plugin").map(words)
 }
 
 fn words(told: &Value) -> String {

@@ -4,8 +4,6 @@ use axum::extract::State as Of;
 use serde_json::{Value, json};
 
 use super::body::Json;
-use crate::capability::{Grants, Pin};
-use crate::digest::Digest;
 use crate::server::State;
 use crate::server::access::{Identity, Scope};
 use crate::server::problem::Problem;
@@ -37,7 +35,7 @@ pub async fn plugins(Of(state): Of<State>, identity: Identity) -> Result<Json<Ve
             let prefix = format!("{name}__");
             let broken = failures.iter().filter(|failure| failure.name.starts_with(&prefix));
             let broken: Vec<_> = broken.map(|failure| json!({"tool": failure.name, "reason": failure.reason})).collect();
-            json!({"name": name, "loaded": true, "digest": digest, "trust": trust(&grants, name, digest), "tools": tools, "failures": broken})
+            json!({"name": name, "loaded": true, "digest": digest, "trust": grants.trust(name, digest), "tools": tools, "failures": broken})
         })
         .collect();
     rows.extend(failures.iter().filter(|failure| !failure.name.contains("__")).map(|failure| {
@@ -45,14 +43,4 @@ pub async fn plugins(Of(state): Of<State>, identity: Identity) -> Result<Json<Ve
         json!({"name": failure.name, "loaded": false, "digest": null, "trust": "no", "tools": [], "failures": why})
     }));
     Ok(Json(rows))
-}
-
-/// What the grants file says of these bytes.
-fn trust(grants: &Grants, plugin: &str, digest: &Digest) -> &'static str {
-    match grants.plugins.get(plugin).map(|section| &section.digest) {
-        None => "no",
-        Some(Pin::Any) => "any",
-        Some(pin) if pin.matches(digest) => "yes",
-        Some(_) => "other bytes",
-    }
 }

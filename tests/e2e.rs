@@ -13,6 +13,7 @@ mod grants;
 mod main_job;
 mod named_files;
 mod names;
+mod notify;
 mod output;
 mod policy;
 mod questions;

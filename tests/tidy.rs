@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 /// Left uses nothing to its right; names on one line are peers, and only the first line's may use each other.
 const LAYERS: &[&[&str]] = &[
-    &["chain", "call", "pause", "capability", "digest"],
+    &["chain", "call", "pause", "capability", "digest", "notice"],
     &["event"],
     &["state"],
     &["clock", "file"],
     &["journal", "model", "plugin"],
     &["runner"],
     &["config", "report"],
+    &["notify"],
     &["server", "mcp"],
     &["commands"],
     &["main"],

@@ -24,6 +24,7 @@ mod host {
     pub mod digest;
     pub mod event;
     pub mod file;
+    pub mod notice;
     pub mod pause;
     pub mod state;
 
@@ -75,4 +76,4 @@ mod host {
 
 pub mod targets;
 
-use host::{call, capability, chain, config, digest, event, file, journal, pause, plugin, state};
+use host::{call, capability, chain, config, digest, event, file, journal, notice, pause, plugin, state};

@@ -224,6 +224,8 @@ pub struct Rule {
     /// How long a pause of a call it matches can be decided; `None` for ever.
     pub expires: Option<Duration>,
     pub escalation: Option<Escalation>,
+    /// People are told of the pause again and again after so long.
+    pub remind: Option<Duration>,
     pub line: usize,
 }
 

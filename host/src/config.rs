@@ -6,6 +6,7 @@ mod document;
 mod error;
 mod file;
 pub mod grants;
+pub mod notify;
 pub mod places;
 pub mod settings;
 pub mod trust;
@@ -18,5 +19,6 @@ pub mod watched;
 
 pub use error::ConfigError;
 use file::read_file;
+pub use notify::Channel;
 pub use places::Places;
 pub use settings::{Flags, Settings, Surroundings};

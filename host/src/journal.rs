@@ -21,6 +21,7 @@ mod carrying;
 mod entry;
 pub mod export;
 mod holder;
+pub mod outbox;
 pub mod postgres;
 mod projection;
 pub mod record;
@@ -30,6 +31,7 @@ mod stored;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use outbox::Outbox;
 pub use postgres::PostgresJournal;
 use records::Records;
 pub use sqlite::SqliteJournal;
@@ -47,8 +49,8 @@ pub struct Append<'a> {
 }
 
 /// The events of chains, as those who run them and those who look after them need them, and beside them the values
-/// that plugins keep.
-pub trait Journal: KeyValues + Records {
+/// that plugins keep and what is to be told to others.
+pub trait Journal: KeyValues + Records + Outbox {
     /// Writes all events or none; on disk before it returns where an event is a promise. Returns the last sequence number.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>>;
 

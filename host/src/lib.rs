@@ -11,6 +11,8 @@ pub mod event;
 mod file;
 pub mod journal;
 pub mod model;
+pub mod notice;
+pub mod notify;
 pub mod pause;
 pub mod plugin;
 pub mod report;

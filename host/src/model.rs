@@ -31,6 +31,7 @@ pub use crate::event::Entry;
 pub use open::{open, open_with};
 pub use patience::Patience;
 pub use record::record;
+pub use remote::install_tls;
 
 /// What the runner needs of a model; `script:` is one of them.
 pub trait Model: Send + Sync {

@@ -26,7 +26,7 @@ mod recover;
 mod redact;
 mod still;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod work;
 
 pub use carry::{Prompt, Resume, TakenUp};

@@ -27,6 +27,7 @@ pub mod history;
 pub mod import;
 mod judged;
 pub mod next;
+pub mod notices;
 mod pasteable;
 pub mod recheck;
 pub mod recover;

@@ -30,6 +30,9 @@ pub struct Requirements {
     pub expires_seconds: Option<u64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub escalations: Vec<Widened>,
+    /// People are told of the pause again after so long, and again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remind_seconds: Option<u64>,
 }
 
 /// A list of approvers that grows once the pause has been open for long.
@@ -51,6 +54,7 @@ impl Default for Requirements {
             on_deny: Then::default(),
             expires_seconds: None,
             escalations: Vec::new(),
+            remind_seconds: None,
         }
     }
 }
@@ -79,6 +83,7 @@ impl Requirements {
             all.quorum = all.quorum.max(rule.quorum);
             all.exclude_requester |= rule.exclude_requester;
             all.expires_seconds = all.expires_seconds.into_iter().chain(rule.expires.map(|expires| expires.as_secs())).min();
+            all.remind_seconds = all.remind_seconds.into_iter().chain(rule.remind.map(|remind| remind.as_secs())).min();
             if let Some(escalation) = &rule.escalation {
                 let (after_seconds, to) = (escalation.after.as_secs(), escalation.to.clone());
                 all.escalations.push(Widened { approvers: rule.approvers.clone(), after_seconds, to });

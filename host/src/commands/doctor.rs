@@ -16,8 +16,9 @@ use crate::report;
 use crate::report::{escape, table};
 
 mod journal;
+mod notify;
 
-/// Check journal, clock, plugins, grants, cache and model
+/// Check journal, clock, plugins, grants, cache, notifications and model
 #[derive(Args)]
 #[command(after_help = "Examples:\n  pausegate doctor\n  pausegate doctor --model claude-sonnet-4-5 --json")]
 pub struct Doctor {
@@ -27,6 +28,9 @@ pub struct Doctor {
     /// Write what lists are made of anew from the events, and check nothing
     #[arg(long, conflicts_with_all = ["model", "json"])]
     rebuild: bool,
+    /// Try parked notices again, and check nothing
+    #[arg(long, conflicts_with_all = ["model", "json", "rebuild"])]
+    resend: bool,
     /// Print an array of objects
     #[arg(long)]
     json: bool,
@@ -64,6 +68,9 @@ impl Doctor {
         if self.rebuild {
             return rebuild(&setup);
         }
+        if self.resend {
+            return notify::resend(&setup);
+        }
         let places = &setup.settings.places;
         let grants = setup.grants();
         let broken_grants = grants.is_err();
@@ -85,6 +92,7 @@ impl Doctor {
             checks.extend(plugins(&setup)?);
             checks.extend(secrets(&setup)?);
         }
+        checks.extend(notify::checks(&setup));
         checks.push(model(&setup));
         if self.json {
             let as_json = |check: &Check| json!({"name": check.name, "status": check.state.as_str(), "text": check.text});

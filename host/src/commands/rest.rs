@@ -13,6 +13,10 @@ use crate::report::{self, rest};
 use crate::runner::{self, Host, HostError, Rest};
 use crate::state::ChainState;
 
+/// How long a command that has done its work stays to deliver what is due: whoever waits at a terminal does not wait for a
+/// receiver, and what is not delivered is delivered by a worker, or the next command.
+pub const MOMENT: std::time::Duration = std::time::Duration::from_secs(3);
+
 pub struct Driver {
     pub host: Host,
     pub live: Arc<Live>,

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::answer::Answers;
 use super::failure::Failure;
-use super::rest::Driver;
+use super::rest::{Driver, MOMENT};
 use super::setup::{Flags, Setup};
 use super::{identity, interrupt, runtime};
 use crate::report::live::Live;
@@ -48,7 +48,10 @@ impl Resume {
             self.check_files(&setup, &ChainState::fold(chain.clone(), &journal.events(&chain, 0).await?))?;
             let host = setup.host(live.clone(), self.record.as_deref()).await?;
             let fixes = runner::Resume { accept_plugin: self.accept_plugin, max_turns: self.max_turns };
-            Driver { host, live, by: identity::os_user(), answers: Answers::Later, interrupt }.drive(&chain, fixes).await
+            let delivery = setup.delivery(host.journal.clone());
+            let code = Driver { host, live, by: identity::os_user(), answers: Answers::Later, interrupt }.drive(&chain, fixes).await;
+            delivery.deliver_due(MOMENT).await;
+            code
         })
     }
 

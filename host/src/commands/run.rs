@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::answer::Answers;
 use super::failure::Failure;
-use super::rest::Driver;
+use super::rest::{Driver, MOMENT};
 use super::setup::{Flags, Setup, argument_text};
 use super::{exit, identity, interrupt, runtime};
 use crate::capability::pattern::tool_matches;
@@ -93,7 +93,10 @@ impl Run {
             self.narrow(&mut prompt.settings, &host)?;
             setup.settle_place(&mut prompt.settings, &host, self.place.as_deref());
             let report = host.run(prompt, interrupt.clone()).await?;
-            Driver { host, live, by, answers, interrupt }.go_on(report).await
+            let delivery = setup.delivery(host.journal.clone());
+            let code = Driver { host, live, by, answers, interrupt }.go_on(report).await;
+            delivery.deliver_due(MOMENT).await;
+            code
         })
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::answer::Answers;
 use super::failure::Failure;
-use super::rest::Driver;
+use super::rest::{Driver, MOMENT};
 use super::setup::{Flags, Setup, argument_text};
 use super::{identity, interrupt, runtime};
 use crate::report::live::Live;
@@ -42,7 +42,10 @@ impl Say {
             let host = setup.host(live.clone(), None).await?;
             let by = identity::os_user();
             let (Said::Same(report) | Said::Linked(report)) = host.say(&chain, &by, &message, self.supersede, interrupt.clone()).await?;
-            Driver { host, live, by, answers: Answers::Later, interrupt }.go_on(report).await
+            let delivery = setup.delivery(host.journal.clone());
+            let code = Driver { host, live, by, answers: Answers::Later, interrupt }.go_on(report).await;
+            delivery.deliver_due(MOMENT).await;
+            code
         })
     }
 }

@@ -14,11 +14,13 @@ use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Grants, Verdict};
 use crate::chain;
 use crate::clock::Clock;
+use crate::config::notify::audience;
 use crate::config::watched::{self, News, WatchedGrants};
 use crate::config::{self, Settings, Surroundings};
 use crate::digest::Digest;
 use crate::journal::{Journal, PostgresJournal, SqliteJournal};
 use crate::model;
+use crate::notify::Delivery;
 use crate::plugin::{PluginConfig, Plugins, WasmPlugins};
 use crate::report::{self, Color, escape, load};
 use crate::runner::{Host, InForce, Observer, OpenModel, Silent, Unchanging};
@@ -102,11 +104,19 @@ impl Setup {
         })
     }
 
+    /// To write to: whoever is to be told of what is written is told.
     pub fn journal(&self) -> Result<Arc<dyn Journal>, Failure> {
+        let audience = audience(&self.settings.notify);
         Ok(match &self.settings.postgres {
-            Some(address) => Arc::new(PostgresJournal::new(address.clone(), self.clock.clone())?),
-            None => Arc::new(SqliteJournal::open(&self.settings.places.journal, self.clock.clone())?),
+            Some(address) => Arc::new(PostgresJournal::new(address.clone(), self.clock.clone())?.telling(audience)),
+            None => Arc::new(SqliteJournal::open(&self.settings.places.journal, self.clock.clone())?.telling(audience)),
         })
+    }
+
+    /// Takes notices out of the journal to whom the settings say.
+    pub fn delivery(&self, journal: Arc<dyn Journal>) -> Delivery {
+        let tell = Arc::new(|line: &str| report::note(&escape::line(line)));
+        Delivery::new(journal, &self.settings.notify, self.settings.base_url.clone(), self.clock.clone(), tell)
     }
 
     pub fn grants(&self) -> Result<Grants, Failure> {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tokio_util::sync::CancellationToken;
 
 use super::failure::Failure;
+use super::rest::MOMENT;
 use super::setup::{Flags, Setup};
 use super::{exit, identity, interrupt, runtime};
 use crate::chain::ChainId;
@@ -54,7 +56,18 @@ impl Worker {
             let look = if setup.settings.postgres.is_some() { LOOK_SERVER } else { LOOK_FILE };
             let places = self.places.iter().cloned().chain([identity::host()]).collect();
             let work = Work { workers: usize::try_from(self.workers).unwrap_or(WORKERS), once: self.once, places, look };
-            host.work(&work, &Watching(lines), interrupt.clone()).await?;
+            let delivery = setup.delivery(host.journal.clone());
+            let (ended, delivering) = (CancellationToken::new(), delivery.clone());
+            let delivered = tokio::spawn({
+                let ended = ended.clone();
+                async move { delivering.deliver(ended).await }
+            });
+            let worked = host.work(&work, &Watching(lines), interrupt.clone()).await;
+            ended.cancel();
+            delivered.await.ok();
+            // What came due at the end: with `--once`, perhaps all of it.
+            delivery.deliver_due(MOMENT).await;
+            worked?;
             Ok(if interrupt.is_cancelled() { exit::INTERRUPTED } else { exit::COMPLETED })
         })
     }

@@ -24,6 +24,8 @@ pub struct Places {
     pub project: PathBuf,
     /// The running program, where it is known.
     pub binary: Option<PathBuf>,
+    /// Files that the settings name for notifications, with a word for what each is.
+    pub named: Vec<(&'static str, PathBuf)>,
 }
 
 /// A variable of the environment; a parameter everywhere, so that tests are hermetic.
@@ -42,6 +44,7 @@ impl Places {
             config: config.join("config.toml"),
             project: directory.join("pausegate.toml"),
             binary: None,
+            named: Vec::new(),
         })
     }
 
@@ -74,6 +77,7 @@ impl Places {
         guarded.push(("what was trusted", self.trusted()));
         guarded.push(("the token store", self.tokens()));
         guarded.push(("the token store", with_ending(&self.tokens(), ".lock")));
+        guarded.extend(self.named.iter().cloned());
 
         // Its place is only special once it is there: a project without one can be granted whole.
         guarded.extend(std::fs::symlink_metadata(&self.project).is_ok().then(|| ("the settings file", self.project.clone())));

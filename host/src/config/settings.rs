@@ -4,10 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
+use url::Url;
+
 use super::document::{Document, Section};
 use super::grants::is_plugin_name;
 use super::places::Environment;
-use super::{ConfigError, Places, read_file};
+use super::{Channel, ConfigError, Places, notify, read_file};
 use crate::journal::postgres::address::Address;
 
 /// What the command line gave; `None` where it did not.
@@ -44,6 +46,10 @@ pub struct Settings {
     pub postgres: Option<Address>,
     /// The grants file was named somewhere, so it must be there.
     pub grants_named: bool,
+    /// Who outside is told of what.
+    pub notify: Vec<Channel>,
+    /// Where the page of this journal is, for links in messages.
+    pub base_url: Option<Url>,
 }
 
 impl Settings {
@@ -73,6 +79,7 @@ impl Settings {
             None => (None, None),
         };
         let place = |named: Option<PathBuf>, default: fn(Places) -> PathBuf| named.map_or_else(|| fallback().map(default), Ok);
+        let named = layer.notify.iter().flatten().flat_map(Channel::files).collect();
         Ok(Self {
             model: layer.model,
             system: layer.system,
@@ -80,6 +87,8 @@ impl Settings {
             only_plugins: layer.only_plugins,
             grants_named: layer.grants.is_some(),
             postgres,
+            notify: layer.notify.unwrap_or_default(),
+            base_url: layer.base_url,
             places: Places {
                 plugins: place(layer.plugins, |places| places.plugins)?,
                 grants: place(layer.grants, |places| places.grants)?,
@@ -88,6 +97,7 @@ impl Settings {
                 config,
                 project,
                 binary: around.binary.map(Path::to_owned),
+                named,
             },
         })
     }
@@ -109,6 +119,8 @@ struct Layer {
     grants: Option<PathBuf>,
     journal: Option<Journal>,
     cache: Option<PathBuf>,
+    notify: Option<Vec<Channel>>,
+    base_url: Option<Url>,
 }
 
 enum Journal {
@@ -127,6 +139,8 @@ impl Layer {
             grants: self.grants.or(below.grants),
             journal: self.journal.or(below.journal),
             cache: self.cache.or(below.cache),
+            notify: self.notify.or(below.notify),
+            base_url: self.base_url.or(below.base_url),
         }
     }
 }
@@ -199,6 +213,8 @@ fn of_user_file(file: &Path, named: bool, around: Surroundings<'_>) -> Result<La
 
 const HARMLESS: &[&str] = &["model", "system", "max_turns", "only_plugins"];
 const PLACES: &[&str] = &["plugins", "grants", "journal", "cache"];
+/// What leaves this machine, and where to: the user's own file alone says it.
+const OUTGOING: &[&str] = &["notify", "base_url"];
 
 /// `None` where there is no such file.
 fn of_file(file: &Path, origin: Origin, around: Surroundings<'_>) -> Result<Option<Layer>, ConfigError> {
@@ -230,13 +246,15 @@ fn of_file(file: &Path, origin: Origin, around: Surroundings<'_>) -> Result<Opti
         grants: path("grants")?,
         journal: journal.transpose()?,
         cache: path("cache")?,
+        notify: root.get("notify").map(|item| notify::read(&item, folder)).transpose()?,
+        base_url: root.get("base_url").map(|item| notify::read_base_url(&item)).transpose()?,
     }))
 }
 
 fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
     for (key, item) in root.items() {
-        let (harmless, place) = (HARMLESS.contains(&key), PLACES.contains(&key));
-        if harmless || place && origin == Origin::User {
+        let (harmless, place, outgoing) = (HARMLESS.contains(&key), PLACES.contains(&key), OUTGOING.contains(&key));
+        if harmless || (place || outgoing) && origin == Origin::User {
             continue;
         }
         let variable = key.to_ascii_uppercase();
@@ -244,6 +262,9 @@ fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
             "cache" => item
                 .error("`cache` may not stand in a file of the working directory")
                 .with_hint("set PAUSEGATE_CACHE or put it into the user's `config.toml`"),
+            _ if outgoing => {
+                item.error(format!("`{key}` may not stand in a file of the working directory")).with_hint("put it into the user's `config.toml`")
+            }
             _ if place => item
                 .error(format!("`{key}` may not stand in a file of the working directory"))
                 .with_hint(format!("use `--{key}`, PAUSEGATE_{variable} or the user's `config.toml`")),
@@ -257,7 +278,7 @@ fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
             }
             _ => item.error(format!("unknown key `{key}`")).with_hint(match origin {
                 Origin::Project => format!("a file of the working directory may hold: {}", HARMLESS.join(", ")),
-                Origin::User => format!("it may hold: {}, {}", HARMLESS.join(", "), PLACES.join(", ")),
+                Origin::User => format!("it may hold: {}, {}, {}", HARMLESS.join(", "), PLACES.join(", "), OUTGOING.join(", ")),
             }),
         });
     }

@@ -1,10 +1,15 @@
 //! An append made ready on the caller's side, for every store the same: serialized, with the rows that it leads to.
 
+use jiff::Timestamp;
+
+use super::outbox::Told;
 use super::projection::Projection;
 use super::record::{Hash, NO_HASH, Record};
 use super::{Append, JournalError};
 use crate::chain::{ChainId, Epoch, Seq};
+use crate::notice::Audience;
 use crate::state::ChainState;
+use crate::state::notices::notices;
 
 /// A store only checks, binds and hashes.
 pub struct Entry {
@@ -16,6 +21,10 @@ pub struct Entry {
     pub is_promise: bool,
     /// With these events the chain ends; what its plugins kept for it alone goes with it.
     pub ends_for: Vec<String>,
+    /// For whoever wants to hear of it.
+    pub told: Vec<Told>,
+    /// By this machine's clock; a server has its own.
+    pub now: Timestamp,
 }
 
 /// Where a chain stands: what an append builds on.
@@ -32,7 +41,7 @@ impl Position {
 }
 
 impl Entry {
-    pub fn of(append: &Append<'_>) -> Self {
+    pub fn of(append: &Append<'_>, audience: &Audience, now: Timestamp) -> Self {
         for (event, seq) in append.events.iter().zip(append.after + 1..) {
             assert_eq!(event.seq, seq, "events of an append stand in a row after what they build on");
         }
@@ -45,11 +54,13 @@ impl Entry {
             rows: Projection::touched(append.events, append.state),
             is_promise: append.events.iter().any(|stamped| stamped.event.is_promise()),
             ends_for: if append.state.status.is_terminal() { plugins(append.state) } else { Vec::new() },
+            told: notices(audience, append.events, append.state).into_iter().map(Told::of).collect(),
+            now,
         }
     }
 
     pub fn bytes(&self) -> usize {
-        self.records.iter().map(|record| record.payload.len()).sum()
+        self.records.iter().map(|record| record.payload.len()).chain(self.told.iter().map(|told| told.body.len())).sum()
     }
 
     /// The last sequence number that it writes.

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, TryFutureExt};
@@ -17,6 +18,7 @@ use self::hold::Holds;
 use self::listen::Listener;
 use self::pool::{Pool, answered};
 use super::entry::{Entry, Position};
+use super::outbox::{Claimed, Outbox, Queued, Settled};
 use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
 use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow, Wanted};
@@ -24,6 +26,7 @@ use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quot
 use crate::chain::{ChainId, Seq};
 use crate::clock::Clock;
 use crate::event::Stamped;
+use crate::notice::Audience;
 use crate::pause::PauseId;
 
 pub mod address;
@@ -33,6 +36,7 @@ mod fault;
 mod hold;
 mod keyvalue;
 mod listen;
+mod outbox;
 mod pages;
 mod pool;
 mod read;
@@ -42,6 +46,7 @@ mod write;
 
 pub struct PostgresJournal {
     shared: Arc<Shared>,
+    audience: Audience,
     listener: OnceCell<Listener>,
 }
 
@@ -113,7 +118,12 @@ macro_rules! writing {
 impl PostgresJournal {
     pub fn new(address: Address, clock: Clock) -> Result<Self, JournalError> {
         let shared = Shared { pool: Pool::new(address)?, clock, tails: Tails::default(), holds: Holds::default() };
-        Ok(Self { shared: Arc::new(shared), listener: OnceCell::new() })
+        Ok(Self { shared: Arc::new(shared), audience: Audience::default(), listener: OnceCell::new() })
+    }
+
+    /// Who hears of what is written.
+    pub fn telling(self, audience: Audience) -> Self {
+        Self { audience, ..self }
     }
 
     /// Whether the projections are the fold of the events: one line for each chain where they are not.
@@ -144,7 +154,7 @@ impl PostgresJournal {
 impl Journal for PostgresJournal {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
         let after = append.after;
-        let entry = (!append.events.is_empty()).then(|| Entry::of(&append));
+        let entry = (!append.events.is_empty()).then(|| Entry::of(&append, &self.audience, self.shared.clock.now()));
         async move {
             match entry {
                 Some(entry) => self.write(&entry).await,
@@ -286,6 +296,31 @@ impl Records for PostgresJournal {
     fn difference(&self, chain: &ChainId) -> BoxFuture<'_, Result<Option<String>, JournalError>> {
         let (chain, address) = (chain.clone(), &self.shared.pool.address);
         async move { reading!(self, Ok(None), session => differences::difference(&mut session, address, &chain)) }.boxed()
+    }
+}
+
+impl Outbox for PostgresJournal {
+    fn claim_notices<'a>(&'a self, channels: &'a [String], hold: Duration) -> BoxFuture<'a, Result<Vec<Claimed>, JournalError>> {
+        async move {
+            let due: Result<bool, JournalError> = reading!(self, Ok(false), session => outbox::is_due(&mut session));
+            match due? {
+                true => writing!(self, true, session => outbox::claim(&mut session, channels, hold)),
+                false => Ok(Vec::new()),
+            }
+        }
+        .boxed()
+    }
+
+    fn settle_notice<'a>(&'a self, claimed: &'a Claimed, settled: &'a Settled) -> BoxFuture<'a, Result<(), JournalError>> {
+        async move { writing!(self, true, session => outbox::settle(&mut session, claimed, settled)) }.boxed()
+    }
+
+    fn notices(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Queued>, JournalError>> {
+        async move { reading!(self, Ok(Vec::new()), session => outbox::list(&mut session, limit)) }.boxed()
+    }
+
+    fn unpark_notices(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        async move { writing!(self, true, session => outbox::unpark(&mut session)) }.boxed()
     }
 }
 

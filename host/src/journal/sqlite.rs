@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -16,6 +17,7 @@ use self::lock::Lock;
 use self::schema::Place;
 use self::writer::{Order, Writer};
 use super::entry::Entry;
+use super::outbox::{Claimed, Outbox, Queued, Settled};
 use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
 use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow, Wanted};
@@ -23,12 +25,14 @@ use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quot
 use crate::chain::{ChainId, ChainStatus, Epoch, Seq};
 use crate::clock::Clock;
 use crate::event::Stamped;
+use crate::notice::Audience;
 use crate::pause::PauseId;
 
 mod fault;
 mod health;
 mod keyvalue;
 mod lock;
+mod outbox;
 mod pages;
 mod read;
 mod rebuild;
@@ -45,6 +49,7 @@ const ID_BYTES_MAX: usize = 128;
 
 pub struct SqliteJournal {
     clock: Clock,
+    audience: Audience,
     place: Place,
     readers: Arc<Readers>,
     /// Started by the first write.
@@ -67,6 +72,11 @@ impl SqliteJournal {
         Ok(Self::new(place, clock, idle))
     }
 
+    /// Who hears of what is written.
+    pub fn telling(self, audience: Audience) -> Self {
+        Self { audience, ..self }
+    }
+
     /// Writes `chain`, `call` and `pause` anew from the events. Holders and epochs stay.
     pub async fn rebuild_projections(&self) -> Result<Rebuilt, JournalError> {
         self.apart(rebuild::rebuild).await
@@ -84,7 +94,7 @@ impl SqliteJournal {
 
     fn new(place: Place, clock: Clock, idle: Vec<Connection>) -> Self {
         let readers = Readers { place: place.clone(), idle: Mutex::new(idle), permits: Semaphore::new(READERS_MAX) };
-        Self { clock, place, readers: Arc::new(readers), writer: OnceCell::new(), woken: Notify::new() }
+        Self { clock, audience: Audience::default(), place, readers: Arc::new(readers), writer: OnceCell::new(), woken: Notify::new() }
     }
 
     /// Runs `work` on a connection of its own that may write, beside the writer.
@@ -139,7 +149,7 @@ impl SqliteJournal {
 impl Journal for SqliteJournal {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
         let after = append.after;
-        let entry = (!append.events.is_empty()).then(|| Box::new(Entry::of(&append)));
+        let entry = (!append.events.is_empty()).then(|| Box::new(Entry::of(&append, &self.audience, self.clock.now())));
         let wakes = append.epoch.is_none() && append.state.status == ChainStatus::Runnable;
         async move {
             let Some(entry) = entry else { return Ok(after) };
@@ -289,6 +299,33 @@ impl Records for SqliteJournal {
     fn difference(&self, chain: &ChainId) -> BoxFuture<'_, Result<Option<String>, JournalError>> {
         let chain = chain.clone();
         async move { self.read(Ok(None), move |connection| rebuild::difference(connection, &chain)).await? }.boxed()
+    }
+}
+
+impl Outbox for SqliteJournal {
+    fn claim_notices<'a>(&'a self, channels: &'a [String], hold: Duration) -> BoxFuture<'a, Result<Vec<Claimed>, JournalError>> {
+        let (channels, now) = (channels.to_vec(), self.clock.now());
+        async move {
+            match self.read(false, move |connection| outbox::is_due(connection, now)).await? {
+                true => self.apart(move |connection| outbox::claim(connection, &channels, now, hold)).await,
+                false => Ok(Vec::new()),
+            }
+        }
+        .boxed()
+    }
+
+    fn settle_notice<'a>(&'a self, claimed: &'a Claimed, settled: &'a Settled) -> BoxFuture<'a, Result<(), JournalError>> {
+        let (claimed, settled, now) = (claimed.clone(), settled.clone(), self.clock.now());
+        self.apart(move |connection| outbox::settle(connection, &claimed, &settled, now)).boxed()
+    }
+
+    fn notices(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Queued>, JournalError>> {
+        self.read(Vec::new(), move |connection| outbox::list(connection, limit)).boxed()
+    }
+
+    fn unpark_notices(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+        let now = self.clock.now();
+        self.apart(move |connection| outbox::unpark(connection, now)).boxed()
     }
 }
 

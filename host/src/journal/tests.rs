@@ -8,6 +8,7 @@ mod fold;
 mod hold;
 mod keyvalue;
 mod list;
+mod outbox;
 pub mod sample;
 #[path = "../../../tests/support/postgres.rs"]
 pub mod server;

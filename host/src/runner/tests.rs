@@ -20,5 +20,5 @@ mod siblings;
 mod steered;
 mod stopped;
 mod stores;
-mod twins;
+pub mod twins;
 mod work;

@@ -160,6 +160,7 @@ mod tests {
             on_deny: Then::Continue,
             expires: None,
             escalation: None,
+            remind: None,
             line: 9,
         };
         let rules = vec![rule("files__*", Verdict::Ask), rule("*", Verdict::Allow)];

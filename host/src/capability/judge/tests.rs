@@ -62,6 +62,7 @@ pub(super) fn rule(effect: Verdict, tool: &str, args: &[(&str, &str)]) -> Rule {
         on_deny: Then::Continue,
         expires: None,
         escalation: None,
+        remind: None,
         line: 31,
     }
 }

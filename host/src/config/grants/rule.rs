@@ -14,12 +14,28 @@ use crate::config::document::{Item, Section};
 /// Bytes of the arguments of one standing approval; larger ones are no call that somebody wants to repeat.
 pub const EXACT_BYTES_MAX: usize = 16 << 10;
 
+/// Between two reminders of one pause.
+const REMIND_MIN: Duration = Duration::from_secs(60);
+
 /// Argument paths and patterns, in the file's order.
 type Patterns = Vec<(Vec<String>, ArgumentPattern)>;
 
 pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result<Rule, ConfigError> {
     section.only(
-        &["tool", "args", "effect", "except", "approvers", "quorum", "exclude_requester", "on_deny", "expires", "escalate_after", "escalate_to"],
+        &[
+            "tool",
+            "args",
+            "effect",
+            "except",
+            "approvers",
+            "quorum",
+            "exclude_requester",
+            "on_deny",
+            "expires",
+            "escalate_after",
+            "escalate_to",
+            "remind",
+        ],
         LATER,
     )?;
     let effect = verdict(section.require("effect")?.word(VERDICTS)?);
@@ -39,6 +55,7 @@ pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result
     };
     let expires = section.get("expires").map(|item| read_time(&item)).transpose()?;
     let escalation = read_escalation(section, host, people, &approvers, expires)?;
+    let remind = section.get("remind").map(|item| read_remind(&item)).transpose()?;
     Ok(Rule {
         tool: read_tool(section)?,
         args,
@@ -50,6 +67,7 @@ pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result
         on_deny,
         expires,
         escalation,
+        remind,
         line: section.line(),
     })
 }
@@ -150,6 +168,12 @@ fn read_approvers(item: &Item<'_>, host: &str, people: &People) -> Result<Vec<Ac
 fn read_time(item: &Item<'_>) -> Result<Duration, ConfigError> {
     let time = units::duration(item.text()?).map_err(|reason| item.error(format!("`{}`: {reason}", item.name())))?;
     if time.as_secs() == 0 { Err(item.error(format!("`{}` is shorter than a second", item.name()))) } else { Ok(time) }
+}
+
+/// People who are told of one thing every few seconds stop looking.
+fn read_remind(item: &Item<'_>) -> Result<Duration, ConfigError> {
+    let time = read_time(item)?;
+    if time < REMIND_MIN { Err(item.error(format!("`{}` is shorter than a minute", item.name()))) } else { Ok(time) }
 }
 
 /// A list that names nobody cannot be widened, and nobody decides what has expired.

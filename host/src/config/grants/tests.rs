@@ -26,6 +26,7 @@ fn places() -> Places {
         config: at("/pg/config.toml"),
         project: at("/pg/pausegate.toml"),
         binary: None,
+        named: Vec::new(),
     }
 }
 

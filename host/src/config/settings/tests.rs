@@ -99,7 +99,8 @@ fn d05_a_cloned_folder_sets_only_what_harms_nobody() {
         "config = \"c.toml\"",
         "auto_approve = true",
         "openai_base_url = \"http://evil.test\"",
-        "[notify]\ncommand = \"x\"",
+        "[[notify]]\nname = \"a\"\nkind = \"command\"\ncommand = [\"./x\"]",
+        "base_url = \"https://evil.test\"",
         "[plugins.files]\ndigest = \"any\"",
         "[[rules]]\ntool = \"*\"",
         "host = \"0.0.0.0\"",
@@ -115,7 +116,8 @@ fn d05_a_cloned_folder_sets_only_what_harms_nobody() {
     ~/work/pausegate.toml:1: `config` may stand in no file | use `--config` or PAUSEGATE_CONFIG
     ~/work/pausegate.toml:1: `auto_approve` may stand in no file | `--auto-approve` is a flag only
     ~/work/pausegate.toml:1: `openai_base_url` may stand in no file | set OPENAI_BASE_URL in the environment
-    ~/work/pausegate.toml:1: unknown key `notify` | a file of the working directory may hold: model, system, max_turns, only_plugins
+    ~/work/pausegate.toml:1: `notify` may not stand in a file of the working directory | put it into the user's `config.toml`
+    ~/work/pausegate.toml:1: `base_url` may not stand in a file of the working directory | put it into the user's `config.toml`
     ~/work/pausegate.toml:1: `plugins` may not stand in a file of the working directory | use `--plugins`, PAUSEGATE_PLUGINS or the user's `config.toml`
     ~/work/pausegate.toml:1: `rules` may stand in no settings file | rules and limits stand in the grants file alone
     ~/work/pausegate.toml:1: unknown key `host` | a file of the working directory may hold: model, system, max_turns, only_plugins
@@ -160,7 +162,7 @@ fn w54_broken_settings_are_refused() {
     ~/.config/pausegate/config.toml:1: starts with a byte-order mark | save it as UTF-8 without one
     ~/.config/pausegate/config.toml:1: `model` must be a string, not an integer
     ~/.config/pausegate/config.toml:2: duplicate key
-    ~/.config/pausegate/config.toml:2: unknown key `modle` | it may hold: model, system, max_turns, only_plugins, plugins, grants, journal, cache
+    ~/.config/pausegate/config.toml:2: unknown key `modle` | it may hold: model, system, max_turns, only_plugins, plugins, grants, journal, cache, notify, base_url
     ~/.config/pausegate/config.toml:1: invalid basic string, expected `"`
     ~/.config/pausegate/config.toml:1: `max_turns` must be a whole number of model calls, at least 1
     ~/.config/pausegate/config.toml:1: `max_turns` must be an integer, not a string

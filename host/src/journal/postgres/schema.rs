@@ -1,6 +1,6 @@
 //! Tables of the PostgreSQL journal, in a schema of their own, and their version.
 //!
-//! As in SQLite, `event` is the journal, `keyvalue` is what plugins keep, and `chain`, `call` and `pause` are projections
+//! As in SQLite, `event` is the journal, `keyvalue` is what plugins keep, `outbox` is what is to be told, and `chain`, `call` and `pause` are projections
 //! that can be rebuilt, but for `epoch` and the lease, which belong to whoever holds the chain. Ids and times are
 //! compared byte by byte, whatever the database's collation. What is no part of an index changes from append to append.
 
@@ -10,7 +10,8 @@ use super::pool::Session;
 use crate::journal::JournalError;
 
 /// One step per version; step N leads from version N to N + 1. A released step never changes.
-pub const MIGRATIONS: [&str; 1] = [r#"
+pub const MIGRATIONS: [&str; 2] = [
+    r#"
     CREATE TABLE event (
         chain text COLLATE "C" NOT NULL,
         seq bigint NOT NULL,
@@ -74,7 +75,25 @@ pub const MIGRATIONS: [&str; 1] = [r#"
         PRIMARY KEY (plugin, chain, key),
         UNIQUE (plugin, chain, number)
     );
-"#];
+"#,
+    r#"
+    CREATE TABLE outbox (
+        id text COLLATE "C" PRIMARY KEY,
+        channel text COLLATE "C" NOT NULL,
+        what text NOT NULL,
+        chain text COLLATE "C" NOT NULL,
+        while_open text COLLATE "C",
+        every bigint,
+        number bigint NOT NULL,
+        body text NOT NULL,
+        due bigint NOT NULL,
+        tries bigint NOT NULL,
+        why text,
+        parked boolean NOT NULL
+    );
+    CREATE INDEX outbox_due ON outbox (due, id) WHERE NOT parked;
+"#,
+];
 pub const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// Of the advisory lock under which the tables are made and changed: `PGjl` and a number.

@@ -34,6 +34,13 @@ macro_rules! append {
                  ON CONFLICT (id) DO UPDATE SET status = excluded.status, opened_at = excluded.opened_at, open = excluded.open
              ), gone AS (
                  DELETE FROM keyvalue USING moved WHERE keyvalue.chain = moved.id AND keyvalue.plugin = ANY ($36::text[])
+             ), told AS (
+                 INSERT INTO outbox (id, channel, what, chain, while_open, every, number, body, due, tries, parked)
+                 SELECT t.id, t.channel, t.what, moved.id, t.while_open, t.every, 1, t.body,
+                     (extract(epoch FROM clock_timestamp()) * 1000)::bigint + t.after * 1000, 0, false
+                 FROM moved, unnest($37::text[], $38::text[], $39::text[], $40::text[], $41::bigint[], $42::text[], $43::bigint[])
+                     t (id, channel, what, while_open, every, body, after)
+                 ON CONFLICT (id) DO NOTHING
              )
              SELECT CASE WHEN $35::boolean THEN pg_notify('pausegate', moved.id)::text END FROM moved"
         )
@@ -138,10 +145,16 @@ async fn write(session: &mut Session, entry: &Entry, from: Option<&Position>, ha
     let (pause_ids, pause_states) = (list(pauses, |pause| pause.row.id.0.as_str()), list(pauses, |pause| pause.row.status.as_str()));
     let (opened, open) = (list(pauses, |pause| time_text(pause.opened_at)), list(pauses, |pause| pause.open.as_deref()));
 
+    let told = &entry.told;
+    let (notices, channels) = (list(told, |told| told.notice.id.as_str()), list(told, |told| told.notice.channel.as_str()));
+    let (whats, bodies) = (list(told, |told| told.notice.facts.what.as_str()), list(told, |told| told.body.as_str()));
+    let while_open = list(told, |told| told.notice.while_open.as_ref().map(|pause| pause.0.as_str()));
+    let (every, after) = (list(told, |told| told.notice.every_seconds.map(signed)), list(told, |told| signed(told.notice.after_seconds)));
+
     let (head, counts) = (signed(entry.head()), [chain.turns, chain.calls, chain.open_pauses].map(i64::from));
     let (last, at_head, at_hash, at_epoch) = (last(hashes), signed(at.head), at.hash, signed(at.epoch));
     let (last, at_hash, status) = (last.as_slice(), at_hash.as_slice(), chain.status.as_str());
-    let params: [Param<'_>; 36] = [
+    let params: [Param<'_>; 43] = [
         &chain.id.0,
         &head,
         &last,
@@ -178,6 +191,13 @@ async fn write(session: &mut Session, entry: &Entry, from: Option<&Position>, ha
         &open,
         &wakes,
         &entry.ends_for,
+        &notices,
+        &channels,
+        &whats,
+        &while_open,
+        &every,
+        &bodies,
+        &after,
     ];
     let sql = if from.is_some() { MOVE_ON } else { BEGIN };
     Ok(!session.rows(sql, &params).await?.is_empty())

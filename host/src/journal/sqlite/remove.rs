@@ -39,7 +39,7 @@ fn remove_one(connection: &Connection, head: &Head) -> rusqlite::Result<bool> {
         params![chain, signed(head.seq), head.hash],
     )?;
     if taken == 1 {
-        for table in ["event", "call", "pause", "keyvalue"] {
+        for table in ["event", "call", "pause", "keyvalue", "outbox"] {
             connection.execute(&format!("DELETE FROM {table} WHERE chain = ?1"), [chain])?;
         }
     }

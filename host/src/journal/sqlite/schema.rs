@@ -1,6 +1,6 @@
 //! Tables of the SQLite journal, their version, and how a connection to them is opened.
 //!
-//! `event` is the journal; `keyvalue` is what plugins keep; `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and
+//! `event` is the journal; `keyvalue` is what plugins keep; `outbox` is what is to be told; `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and
 //! `holder`, which belong to whoever holds the chain.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -18,7 +18,7 @@ use crate::journal::JournalError;
 const APPLICATION: i32 = 0x5047_6a6c;
 
 /// One step per version; step N leads from version N to N + 1. A released step never changes.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     "
     CREATE TABLE event (
         chain TEXT NOT NULL,
@@ -85,6 +85,23 @@ const MIGRATIONS: [&str; 3] = [
     "
     ALTER TABLE chain ADD COLUMN place TEXT;
     CREATE INDEX chain_runnable ON chain (id) WHERE status = 'runnable';
+",
+    "
+    CREATE TABLE outbox (
+        id TEXT NOT NULL PRIMARY KEY,
+        channel TEXT NOT NULL,
+        what TEXT NOT NULL,
+        chain TEXT NOT NULL,
+        while_open TEXT,
+        every INTEGER,
+        number INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        due INTEGER NOT NULL,
+        tries INTEGER NOT NULL,
+        why TEXT,
+        parked INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX outbox_due ON outbox (due, id) WHERE parked = 0;
 ",
 ];
 pub const VERSION: u32 = MIGRATIONS.len() as u32;

@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::keyvalue;
 use super::tails::Tails;
+use super::{keyvalue, outbox};
 use crate::call::CallKey;
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::journal::entry::{Entry, Position};
@@ -32,6 +32,7 @@ impl Entry {
         write_events(connection, &self.chain, &self.records, prev, &hashes)?;
         write_rows(connection, &self.rows)?;
         keyvalue::forget(connection, &self.chain, &self.ends_for)?;
+        outbox::write(connection, &self.told, self.now)?;
         Ok(self.head())
     }
 

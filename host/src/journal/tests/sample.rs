@@ -18,6 +18,7 @@ use crate::digest::Digest;
 use crate::event::{Event, Origin, Requested, Stamped, Started};
 use crate::journal::postgres::address::Address;
 use crate::journal::{Append, Journal, JournalError, PostgresJournal, SqliteJournal};
+use crate::notice::Audience;
 use crate::pause::{Ask, Decision, Pause, PauseId, PauseKind, PauseStatus};
 use crate::state::ChainState;
 
@@ -56,9 +57,14 @@ impl Home {
 
     /// A journal as another process would open it.
     pub fn open(&self) -> Arc<dyn Tested> {
+        self.telling(Audience::default())
+    }
+
+    /// The same, with somebody who hears of what is written.
+    pub fn telling(&self, audience: Audience) -> Arc<dyn Tested> {
         match self {
-            Self::Sqlite(folder) => Arc::new(SqliteJournal::open(&folder.path().join("journal.db"), clock()).unwrap()),
-            Self::Postgres(address) => Arc::new(PostgresJournal::new((**address).clone(), clock()).unwrap()),
+            Self::Sqlite(folder) => Arc::new(SqliteJournal::open(&folder.path().join("journal.db"), clock()).unwrap().telling(audience)),
+            Self::Postgres(address) => Arc::new(PostgresJournal::new((**address).clone(), clock()).unwrap().telling(audience)),
         }
     }
 

@@ -172,6 +172,8 @@ impl Journal for Memory {
     }
 }
 
+impl crate::journal::outbox::Outbox for Memory {}
+
 impl Records for Memory {
     fn heads(&self, _after: Option<&ChainId>) -> BoxFuture<'_, Result<Vec<Head>, JournalError>> {
         unreachable!("{OF_THE_DATABASE}")

@@ -262,6 +262,7 @@ pub fn rule(tool: &str, effect: Verdict) -> Rule {
         on_deny: Then::Continue,
         expires: None,
         escalation: None,
+        remind: None,
         line: 1,
     }
 }

@@ -29,6 +29,7 @@ impl Home {
             config: self.at("settings/config.toml"),
             project: self.at("work/pausegate.toml"),
             binary: Some(self.at("bin/pausegate")),
+            named: Vec::new(),
         }
     }
 

@@ -32,11 +32,11 @@ fn a_quorum_and_an_excluded_requester_are_read() {
 }
 
 #[test]
-fn an_expiry_and_an_escalation_are_read() {
-    let rule =
-        "[[rules]]\ntool = \"*\"\neffect = \"ask\"\napprovers = [\"alice\"]\nexpires = \"24h\"\nescalate_after = \"8h\"\nescalate_to = [\"bob\"]\n";
+fn an_expiry_an_escalation_and_a_reminder_are_read() {
+    let rule = "[[rules]]\ntool = \"*\"\neffect = \"ask\"\napprovers = [\"alice\"]\nexpires = \"24h\"\nescalate_after = \"8h\"\nescalate_to = [\"bob\"]\nremind = \"4h\"\n";
     let rules = read_text(&format!("version = 1\n{PEOPLE}{rule}")).unwrap().rules;
     assert_eq!(rules[0].expires, Some(std::time::Duration::from_secs(24 * 3600)));
+    assert_eq!(rules[0].remind, Some(std::time::Duration::from_secs(4 * 3600)));
     let escalation = rules[0].escalation.as_ref().unwrap();
     assert_eq!((escalation.after.as_secs(), escalation.to[0].to_string()), (8 * 3600, "token:bob".to_owned()));
 }
@@ -61,6 +61,7 @@ fn w54_a_slip_about_people_is_refused_with_its_line() {
         ("exclude_requester as text", rule("exclude_requester = \"false\"")),
         ("expires without a unit", rule("expires = \"24\"")),
         ("expires at once", rule("expires = \"10ms\"")),
+        ("reminded all the time", rule("remind = \"59s\"")),
         ("escalation without a time", rule("approvers = [\"alice\"]\nescalate_to = [\"bob\"]")),
         ("escalation to nobody", rule("approvers = [\"alice\"]\nescalate_after = \"1h\"")),
         ("escalation from anyone", rule("escalate_after = \"1h\"\nescalate_to = [\"bob\"]")),
@@ -82,6 +83,7 @@ fn w54_a_slip_about_people_is_refused_with_its_line() {
     exclude_requester as text: 8: `rules.exclude_requester` must be true or false, not a string
     expires without a unit: 8: `rules.expires`: "24" is no time above zero in ms, s, m or h, such as "30s"
     expires at once: 8: `rules.expires` is shorter than a second
+    reminded all the time: 8: `rules.remind` is shorter than a minute
     escalation without a time: 9: `escalate_after` and `escalate_to` stand together
     escalation to nobody: 9: `escalate_after` and `escalate_to` stand together
     escalation from anyone: 9: the rule names no `approvers`, so that anyone decides from the first | name who decides first

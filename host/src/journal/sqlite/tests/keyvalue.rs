@@ -24,7 +24,9 @@ async fn a_journal_of_version_1_is_read_and_keeps_values_from_then_on() {
     let chain = Chain::started(&journal, "ch_old").await;
     drop(journal);
     home.sql()
-        .execute_batch("DROP TABLE keyvalue; DROP INDEX chain_runnable; ALTER TABLE chain DROP COLUMN place; PRAGMA user_version = 1;")
+        .execute_batch(
+            "DROP TABLE outbox; DROP TABLE keyvalue; DROP INDEX chain_runnable; ALTER TABLE chain DROP COLUMN place; PRAGMA user_version = 1;",
+        )
         .unwrap();
     let journal = SqliteJournal::open_existing(&home.path(), clock()).unwrap();
     assert_eq!(journal.events(&chain.id, 0).await.unwrap().len(), 1);

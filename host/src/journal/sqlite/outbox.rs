@@ -1,0 +1,119 @@
+//! Notices in the file. Times are milliseconds since 1970 by the clock of this machine, which all its processes share.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
+
+use crate::journal::outbox::{CLAIMED_MAX, Claimed, Queued, Settled, Told};
+use crate::notice::REMINDERS_MAX;
+
+/// In the transaction of the events that they tell of.
+pub fn write(connection: &Connection, told: &[Told], now: Timestamp) -> rusqlite::Result<()> {
+    for Told { notice, body } in told {
+        connection
+            .prepare_cached(
+                "INSERT INTO outbox (id, channel, what, chain, while_open, every, number, body, due, tries, parked)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, 0, 0) ON CONFLICT (id) DO NOTHING",
+            )?
+            .execute(params![
+                notice.id,
+                notice.channel,
+                notice.facts.what.as_str(),
+                notice.facts.chain.0,
+                notice.while_open.as_ref().map(|pause| &pause.0),
+                notice.every_seconds.map(seconds),
+                body,
+                now.as_millisecond().saturating_add(seconds(notice.after_seconds).saturating_mul(1000)),
+            ])?;
+    }
+    Ok(())
+}
+
+/// A look without the right to write, since most looks find nothing.
+pub fn is_due(connection: &Connection, now: Timestamp) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM outbox WHERE parked = 0 AND due <= ?1)";
+    connection.prepare_cached(sql)?.query_row([now.as_millisecond()], |row| row.get(0))
+}
+
+pub fn claim(connection: &mut Connection, channels: &[String], now: Timestamp, hold: std::time::Duration) -> rusqlite::Result<Vec<Claimed>> {
+    let now = now.as_millisecond();
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    transaction.execute(
+        "DELETE FROM outbox WHERE while_open IS NOT NULL AND parked = 0 AND due <= ?1
+             AND NOT EXISTS (SELECT 1 FROM pause WHERE pause.id = outbox.while_open AND pause.status = 'open')",
+        [now],
+    )?;
+    let marks = vec!["?"; channels.len()].join(", ");
+    let sql = format!(
+        "UPDATE outbox SET tries = tries + 1, due = ? WHERE id IN
+             (SELECT id FROM outbox WHERE parked = 0 AND due <= ? AND channel IN ({marks}) ORDER BY due, id LIMIT {CLAIMED_MAX})
+         RETURNING id, channel, body, tries, number"
+    );
+    let until = now.saturating_add(millis(hold));
+    let numbers = [until, now].map(rusqlite::types::Value::Integer);
+    let parameters = numbers.into_iter().chain(channels.iter().cloned().map(rusqlite::types::Value::Text));
+    let claimed = transaction.prepare(&sql)?.query_map(params_from_iter(parameters), claimed)?.collect::<Result<_, _>>()?;
+    transaction.commit()?;
+    Ok(claimed)
+}
+
+fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
+    Ok(Claimed { id: row.get(0)?, channel: row.get(1)?, body: row.get(2)?, tries: row.get(3)?, number: row.get(4)? })
+}
+
+/// Under the count of its tries: whoever claimed it since has another.
+pub fn settle(connection: &mut Connection, claimed: &Claimed, settled: &Settled, now: Timestamp) -> rusqlite::Result<()> {
+    let now = now.as_millisecond();
+    match settled {
+        Settled::Delivered => {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            transaction.execute(
+                "DELETE FROM outbox WHERE id = ?1 AND tries = ?2 AND number = ?3 AND (every IS NULL OR number >= ?4)",
+                params![claimed.id, claimed.tries, claimed.number, REMINDERS_MAX],
+            )?;
+            transaction.execute(
+                "UPDATE outbox SET number = number + 1, tries = 0, why = NULL, due = ?4 + every * 1000 WHERE id = ?1 AND tries = ?2 AND number = ?3",
+                params![claimed.id, claimed.tries, claimed.number, now],
+            )?;
+            transaction.commit()
+        }
+        Settled::Again { after, why } => {
+            let due = now.saturating_add(millis(*after));
+            let sql = "UPDATE outbox SET due = ?4, why = ?5 WHERE id = ?1 AND tries = ?2 AND number = ?3";
+            connection.execute(sql, params![claimed.id, claimed.tries, claimed.number, due, why]).map(drop)
+        }
+        Settled::Parked { why } => {
+            let sql = "UPDATE outbox SET parked = 1, why = ?4 WHERE id = ?1 AND tries = ?2 AND number = ?3";
+            connection.execute(sql, params![claimed.id, claimed.tries, claimed.number, why]).map(drop)
+        }
+    }
+}
+
+pub fn list(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<Queued>> {
+    let sql = "SELECT id, channel, what, chain, tries, due, why, parked FROM outbox ORDER BY due, id LIMIT ?1";
+    let queued = |row: &Row<'_>| {
+        Ok(Queued {
+            id: row.get(0)?,
+            channel: row.get(1)?,
+            what: row.get(2)?,
+            chain: row.get(3)?,
+            tries: row.get(4)?,
+            due: Timestamp::from_millisecond(row.get(5)?).unwrap_or(Timestamp::MAX),
+            why: row.get(6)?,
+            parked: row.get(7)?,
+        })
+    };
+    connection.prepare_cached(sql)?.query_map([limit], queued)?.collect()
+}
+
+pub fn unpark(connection: &Connection, now: Timestamp) -> rusqlite::Result<u64> {
+    let sql = "UPDATE outbox SET parked = 0, tries = 0, due = ?1 WHERE parked = 1";
+    connection.execute(sql, [now.as_millisecond()]).map(|changed| changed as u64)
+}
+
+fn seconds(seconds: u64) -> i64 {
+    i64::try_from(seconds).unwrap_or(i64::MAX)
+}
+
+fn millis(time: std::time::Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

@@ -17,6 +17,7 @@ mod notify;
 mod output;
 mod policy;
 mod questions;
+mod review;
 mod sandbox;
 mod secrets;
 mod signals;

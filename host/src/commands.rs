@@ -33,6 +33,7 @@ mod reach;
 mod replay;
 mod rest;
 mod resume;
+mod review;
 mod run;
 mod runtime;
 mod say;
@@ -81,6 +82,7 @@ enum Command {
     Edit(decide::Edit),
     Respond(decide::Respond),
     Settle(settle::Settle),
+    Review(review::Review),
     Pending(pending::Pending),
     Chains(chains::Chains),
     Inspect(inspect::Inspect),
@@ -155,6 +157,7 @@ impl Command {
             Self::Edit(command) => command.run(flags),
             Self::Respond(command) => command.run(flags),
             Self::Settle(command) => command.run(flags),
+            Self::Review(command) => command.run(flags),
             Self::Pending(command) => command.run(flags),
             Self::Chains(command) => command.run(flags),
             Self::Inspect(command) => command.run(flags),

@@ -87,6 +87,21 @@ pub fn note(text: &str) {
     progress().suspend(|| writeln!(anstream::stderr().lock(), "{text}").ok());
 }
 
+/// All that a terminal shows from now on.
+pub fn screen(text: &str) {
+    to_stdout(&format!("\x1b[H\x1b[2J{text}\n"));
+}
+
+/// Nobody reads standard output any more.
+pub fn is_closed() -> bool {
+    CLOSED.load(Ordering::Relaxed)
+}
+
+/// Whether standard output is a terminal, where a screen can be drawn anew.
+pub fn can_draw() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// A question to a person, with the cursor behind it.
 pub fn ask(text: &str) {
     end_line();

@@ -161,17 +161,34 @@ impl TestEnvironment {
 
     /// The command line on a terminal of its own, made by `script`, with `typed` typed ahead; all that the terminal showed.
     pub fn at_a_terminal(&self, line: &str, typed: &str) -> (Option<i32>, String) {
+        self.at_a_terminal_with("", line, typed)
+    }
+
+    /// The same with variables set before the command, as a shell has them.
+    pub fn at_a_terminal_with(&self, variables: &str, line: &str, typed: &str) -> (Option<i32>, String) {
+        let mut child = self.terminal(variables, line).spawn().expect("`script` of util-linux");
+        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code(), self.normal(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    /// The command line on a terminal, to be started; what is typed and shown goes through pipes.
+    pub fn terminal(&self, variables: &str, line: &str) -> Command {
         let pausegate = self.command();
         let mut command = Command::new("script");
-        command.args(["--quiet", "--return", "--command", &format!("'{}' {line}", pausegate.get_program().to_str().unwrap()), "/dev/null"]);
+        command.args([
+            "--quiet",
+            "--return",
+            "--command",
+            &format!("{variables} '{}' {line}", pausegate.get_program().to_str().unwrap()),
+            "/dev/null",
+        ]);
         command
             .env_clear()
             .envs(pausegate.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .env("PATH", std::env::var_os("PATH").unwrap());
-        let mut child = command.current_dir(self.path("work")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("`script` of util-linux");
-        child.stdin.take().unwrap().write_all(typed.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        (output.status.code(), self.normal(&String::from_utf8_lossy(&output.stdout)))
+        command.current_dir(self.path("work")).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
     }
 
     pub fn shown(&self, args: &[&str], output: &std::process::Output) -> Shown {

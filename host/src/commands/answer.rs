@@ -117,7 +117,7 @@ async fn ask(host: &Host, state: &ChainState, pause: &Pause, interrupt: &Cancell
 }
 
 /// Of a call in doubt. A result given here is text; `settle` takes JSON, too.
-async fn what_became(digest: Option<Digest>, interrupt: &CancellationToken) -> Option<Decision> {
+pub(super) async fn what_became(digest: Option<Digest>, interrupt: &CancellationToken) -> Option<Decision> {
     const OFFERED: &str = "happened, run-again, give-up or skip";
     loop {
         let outcome = match line(&format!("{OFFERED}?"), interrupt).await?.as_str() {
@@ -134,7 +134,7 @@ async fn what_became(digest: Option<Digest>, interrupt: &CancellationToken) -> O
     }
 }
 
-async fn json(question: &str, interrupt: &CancellationToken) -> Option<serde_json::Value> {
+pub(super) async fn json(question: &str, interrupt: &CancellationToken) -> Option<serde_json::Value> {
     loop {
         let text = line(question, interrupt).await?;
         match crate::call::arguments::read_json(&text) {
@@ -145,7 +145,7 @@ async fn json(question: &str, interrupt: &CancellationToken) -> Option<serde_jso
 }
 
 /// A trimmed line; `None` at the end of input or after an interrupt.
-async fn line(question: &str, interrupt: &CancellationToken) -> Option<String> {
+pub(super) async fn line(question: &str, interrupt: &CancellationToken) -> Option<String> {
     report::ask(question);
     let read = tokio::task::spawn_blocking(|| {
         let mut line = String::new();

@@ -1,4 +1,4 @@
-//! `pending`: what waits for a person, in all chains.
+//! `pending`: what waits for a person, in all chains, once or as it changes.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,23 @@ use crate::journal::PendingRow;
 use crate::report;
 use crate::report::{age, escape, pause, table};
 
+mod watch;
+
 /// List the open pauses of all chains, oldest first
 #[derive(Args)]
-#[command(after_help = "Examples:\n  pausegate pending\n  pausegate pending pa_01k…      # one in full\n  pausegate pending --json | jq -r '.[].id'")]
+#[command(
+    after_help = "Examples:\n  pausegate pending\n  pausegate pending pa_01k…      # one in full\n  pausegate pending --watch        # as it changes\n  pausegate pending --json | jq -r '.[].id'"
+)]
 pub struct Pending {
     /// Show this one in full; the start of its id is enough
     pause: Option<String>,
     /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Print an array of objects
+    /// Go on showing what waits, as it changes: a table on a terminal, else a line for each that opens and is over
+    #[arg(long, conflicts_with = "pause")]
+    watch: bool,
+    /// Print an array of objects; with `--watch` an object on each line
     #[arg(long)]
     json: bool,
 }
@@ -30,6 +37,9 @@ pub struct Pending {
 impl Pending {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
         let journal = Setup::read(flags)?.journal_to_read()?;
+        if self.watch {
+            return runtime::small(watch::watch(&*journal, self.limit, self.json));
+        }
         let rows = runtime::small(async {
             // One is looked for among all.
             let limit = if self.pause.is_some() { u32::MAX } else { self.limit };
@@ -63,7 +73,7 @@ impl Pending {
 }
 
 /// Oldest first; pauses of one turn stand together in the order the model asked, whichever of its calls was quicker.
-fn in_order(mut rows: Vec<PendingRow>) -> Vec<PendingRow> {
+pub(super) fn in_order(mut rows: Vec<PendingRow>) -> Vec<PendingRow> {
     let mut oldest = HashMap::new();
     for row in &rows {
         let first = oldest.entry(row.chain.clone()).or_insert(row.pause.opened_at);
@@ -74,6 +84,11 @@ fn in_order(mut rows: Vec<PendingRow>) -> Vec<PendingRow> {
 }
 
 fn list(rows: &[PendingRow], now: jiff::Timestamp) {
+    report::data(&as_table(rows, now));
+    report::note("look at one with `pausegate pending PAUSE`, then `pausegate approve PAUSE` or `pausegate deny PAUSE`");
+}
+
+fn as_table(rows: &[PendingRow], now: jiff::Timestamp) -> String {
     let row = |row: &PendingRow| {
         let call = format!("{} {}", row.pause.tool, crate::digest::canonical(&row.pause.arguments));
         vec![
@@ -85,8 +100,7 @@ fn list(rows: &[PendingRow], now: jiff::Timestamp) {
             row.chain.to_string(),
         ]
     };
-    table::print(&["PAUSE", "AGE", "KIND", "ASKS FOR", "CALL", "CHAIN"], rows.iter().map(row).collect());
-    report::note("look at one with `pausegate pending PAUSE`, then `pausegate approve PAUSE` or `pausegate deny PAUSE`");
+    table::text(&["PAUSE", "AGE", "KIND", "ASKS FOR", "CALL", "CHAIN"], rows.iter().map(row).collect())
 }
 
 fn aged(asked: &crate::pause::Pause, now: jiff::Timestamp) -> String {

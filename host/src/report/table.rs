@@ -4,6 +4,11 @@ use comfy_table::{ContentArrangement, Table, presets};
 
 /// Prints rows under headings; cells hold foreign text only escaped.
 pub fn print(headings: &[&str], rows: Vec<Vec<String>>) {
+    super::data(&text(headings, rows));
+}
+
+/// The same to be printed.
+pub fn text(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings.iter().copied()).add_rows(rows);
     if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
@@ -12,5 +17,5 @@ pub fn print(headings: &[&str], rows: Vec<Vec<String>>) {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    super::data(&table.trim_fmt());
+    table.trim_fmt()
 }

@@ -23,6 +23,8 @@ use url::Url;
 
 use crate::chain;
 use crate::clock::Clock;
+use crate::config::Channel;
+use crate::notify::slack::{self, Interactions};
 use crate::runner::Host;
 
 pub mod access;
@@ -69,6 +71,8 @@ pub struct Inner {
     pub models: Vec<String>,
     pub failures: Failures,
     pub metrics: Metrics,
+    /// Buttons in Slack, where a channel has them.
+    clicks: Option<Arc<Interactions>>,
     pub changes: Changes,
     pub operator: Operator,
     /// Cancelled when the server ends.
@@ -87,6 +91,8 @@ pub struct Serving {
     pub settings: chain::Settings,
     pub models: Vec<String>,
     pub public: Option<Url>,
+    /// Some of them have buttons.
+    pub channels: Vec<Channel>,
     pub changes: Changes,
     pub operator: Operator,
     pub stop: CancellationToken,
@@ -104,6 +110,7 @@ impl State {
     pub fn new(serving: Serving, listen: SocketAddr) -> Self {
         Self(Arc::new(Inner {
             origins: Origins::new(listen, serving.public.as_ref()),
+            clicks: Interactions::new(serving.host.clone(), &serving.channels).map(Arc::new),
             host: serving.host,
             tokens: serving.tokens,
             settings: serving.settings,
@@ -147,7 +154,7 @@ pub async fn serve(listener: TcpListener, state: State) {
 
 pub fn router(state: State) -> Router {
     let router = Router::new().route("/healthz", get(healthy)).route("/readyz", get(ready));
-    let router = router.merge(login::routes()).merge(api::routes()).merge(page::routes());
+    let router = router.merge(login::routes()).merge(api::routes()).merge(page::routes()).merge(slack::routes(state.clicks.clone()));
     let router = router.fallback(async || Problem::unknown("page")).method_not_allowed_fallback(async || {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "this page does not take that method")
     });

@@ -1,6 +1,6 @@
 //! Who outside is told: by webhooks that other programs verify, by commands, after a crash, and once a receiver is back.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
@@ -221,4 +221,58 @@ fn d05_a_cloned_folder_tells_nobody_and_a_plugin_may_not_reach_what_tells() {
     let run = env.pausegate(&["explain", "files__list"]);
     assert_eq!(run.code, Some(78), "{run}");
     assert!(run.stderr.contains("a notification's command"), "{run}");
+}
+
+/// Slack, as far as a click goes: signs the form it sends, and prints what it is answered.
+const CLICK: &str = r#"
+import hashlib, hmac, json, sys, time, urllib.error, urllib.parse, urllib.request
+url, secret, user, action, value = sys.argv[1:6]
+payload = {"type": "block_actions", "user": {"id": user}, "actions": [{"action_id": action, "value": value}]}
+body = urllib.parse.urlencode({"payload": json.dumps(payload)}).encode()
+now = str(int(time.time()))
+signature = "v0=" + hmac.new(secret.encode(), b"v0:" + now.encode() + b":" + body, hashlib.sha256).hexdigest()
+headers = {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": signature}
+try:
+    print(urllib.request.build_opener(urllib.request.ProxyHandler({})).open(urllib.request.Request(url, body, headers)).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"#;
+
+#[test]
+fn a_click_in_slack_decides_as_the_person_that_the_operator_joined_to_it() {
+    let env = TestEnvironment::new();
+    env.write(
+        "home/.config/pausegate/config.toml",
+        "[[notify]]\nname = \"chat\"\nkind = \"slack\"\nurl = { source = \"env\", name = \"SLACK_URL\" }\n\
+         signing_secret = { source = \"env\", name = \"SLACK_SIGNING\" }\non = [\"blocked\"]\n",
+    );
+    env.grants(&format!("[people]\nalice = [\"os:alice\", \"slack:U1\"]\n{}", super::environment::FILES_GRANTS));
+    env.script_of_the_main_job();
+    assert_eq!(env.pausegate(&["run", "clean up", "--model", "script:turns.json"]).code, Some(75));
+    let mut serve = env.command();
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--workers", "0", "--model", "script:turns.json"]).env("SLACK_SIGNING", "a-signing-secret");
+    let mut serve = serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(serve.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let base = lines.find_map(|line| line.strip_prefix("serving on ").map(str::to_owned)).unwrap();
+    let pauses = env.pausegate(&["pending", "--json"]).json();
+    let value = |at: usize| format!("{} {}", pauses[at]["id"].as_str().unwrap(), pauses[at]["digest"].as_str().unwrap());
+    let click = |secret: &str, user: &str, action: &str, value: &str| {
+        let url = format!("{base}/slack/interactions");
+        let output = Command::new("python3").args(["-c", CLICK, &url, secret, user, action, value]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(click("another-secret", "U1", "approve", &value(0)), "401");
+    assert_eq!(click("a-signing-secret", "U1", "settle", &value(0)), "400");
+    // Heard, and nobody whom the operator knows.
+    assert_eq!(click("a-signing-secret", "U2", "approve", &value(0)), "200");
+    assert_eq!(env.pending().len(), 2);
+    assert_eq!(click("a-signing-secret", "U1", "approve", &value(0)), "200");
+    assert_eq!(click("a-signing-secret", "U1", "deny", &value(1)), "200");
+    let state = env.pausegate(&["inspect", &env.chains()[0], "--json"]).json();
+    let mut decided: Vec<_> =
+        state["pauses"].as_array().unwrap().iter().map(|pause| format!("{} {}", pause["status"], pause["decided"]["by"])).collect();
+    decided.sort();
+    assert_eq!(decided, ["\"approved\" \"slack:U1\"", "\"denied\" \"slack:U1\""]);
+    rustix::process::kill_process(rustix::process::Pid::from_child(&serve), rustix::process::Signal::TERM).unwrap();
+    assert_eq!(serve.wait().unwrap().code(), Some(0));
 }

@@ -75,9 +75,17 @@ impl Serve {
             let settings = self.settings(&setup, &host, models.first())?;
             let tokens = Tokens::new(setup.settings.places.tokens(), setup.clock.clone());
             let nobody = tokens.list()?.is_empty();
-            let operator = Operator { places: setup.settings.places.clone(), machine: identity::host() };
-            let public = self.public_url.clone();
-            let serving = Serving { host: host.clone(), tokens, settings, models, public, changes, operator, stop: stop.clone() };
+            let serving = Serving {
+                host: host.clone(),
+                tokens,
+                settings,
+                models,
+                public: self.public_url.clone(),
+                channels: setup.settings.notify.clone(),
+                changes,
+                operator: Operator { places: setup.settings.places.clone(), machine: identity::host() },
+                stop: stop.clone(),
+            };
             let state = State::new(serving, listen);
             if nobody {
                 report::note("nobody may speak to it yet: `pausegate token create NAME --can read,approve`");
@@ -95,7 +103,10 @@ impl Serve {
                     }
                 }
             };
-            tokio::join!(server::serve(listener, state), workers);
+            let mut delivery = setup.delivery(host.journal.clone());
+            // Links lead to the page that is served here.
+            delivery.base_url = delivery.base_url.or_else(|| self.public_url.clone());
+            tokio::join!(server::serve(listener, state), workers, delivery.deliver(stop.clone()));
             Ok(exit::COMPLETED)
         })
     }

@@ -44,13 +44,9 @@ pub struct Interactions {
 }
 
 /// `POST /slack/interactions`; no route where no channel has buttons.
-pub fn routes(interactions: Option<Interactions>) -> Router {
-    match interactions {
-        None => Router::new(),
-        Some(interactions) => {
-            Router::new().route("/slack/interactions", post(hear)).layer(DefaultBodyLimit::max(BODY_BYTES_MAX)).with_state(Arc::new(interactions))
-        }
-    }
+pub fn routes<S: Clone + Send + Sync + 'static>(interactions: Option<Arc<Interactions>>) -> Router<S> {
+    let Some(interactions) = interactions else { return Router::new() };
+    Router::new().route("/slack/interactions", post(hear)).layer(DefaultBodyLimit::max(BODY_BYTES_MAX)).with_state(interactions)
 }
 
 /// Slack wants an answer within three seconds; what became of it is sent to whoever clicked, after that.

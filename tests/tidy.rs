@@ -12,7 +12,7 @@ const LAYERS: &[&[&str]] = &[
     &["event"],
     &["state"],
     &["clock", "file"],
-    &["journal", "model", "plugin"],
+    &["journal", "model", "plugin", "project"],
     &["runner"],
     &["config", "report"],
     &["notify"],
@@ -32,6 +32,7 @@ struct Knower {
 const KNOWERS: &[Knower] = &[
     Knower { what: "wasmtime", words: &["wasmtime", "wasmtime_wasi", "wasmtime_wasi_http", "wasmparser"], home: &["plugin/", "plugin.rs"], but: &[] },
     Knower { what: "the database", words: &["rusqlite", "sqlx", "tokio_postgres"], home: &["journal/", "journal.rs"], but: &[] },
+    Knower { what: "making components", words: &["wit_component", "wit_parser", "include_dir"], home: &["project/", "project.rs"], but: &[] },
     Knower {
         what: "printing",
         words: &["println!", "print!", "eprintln!", "eprint!", "dbg!", "stdout()", "stderr()", ".print()"],

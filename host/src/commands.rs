@@ -12,6 +12,7 @@ use crate::report;
 mod answer;
 mod archive;
 mod audit;
+mod build;
 mod call;
 mod cancel;
 mod chains;
@@ -27,6 +28,7 @@ mod grants;
 mod identity;
 mod inspect;
 mod interrupt;
+mod new;
 mod pending;
 mod plugins;
 mod reach;
@@ -96,6 +98,8 @@ enum Command {
     Call(call::Call),
     Plugins(plugins::Plugins),
     Check(check::Check),
+    New(new::New),
+    Build(build::Build),
     Trust(trust::Trust),
     Explain(explain::Explain),
     Grants(grants::Grants),
@@ -171,6 +175,8 @@ impl Command {
             Self::Call(command) => command.run(flags),
             Self::Plugins(command) => command.run(flags),
             Self::Check(command) => command.run(flags),
+            Self::New(command) => command.run(),
+            Self::Build(command) => command.run(flags),
             Self::Trust(command) => command.run(flags),
             Self::Explain(command) => command.run(flags),
             Self::Grants(command) => command.run(),

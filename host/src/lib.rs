@@ -15,6 +15,7 @@ pub mod notice;
 pub mod notify;
 pub mod pause;
 pub mod plugin;
+pub mod project;
 pub mod report;
 pub mod runner;
 pub mod server;

@@ -68,6 +68,7 @@ pub use host::{PluginConfig, PluginsError, WasmPlugins};
 pub(crate) use http::{allows, form as request_form};
 pub use load::{LoadProgress, LoadStage, OnProgress};
 pub use look::{Look, look};
+pub use names::is_plugin_name;
 pub use net::{Resolve, SystemResolver, is_private};
 pub use redact::Redactor;
 pub use vault::{ReadSecret, SecretError, SystemSecrets, trouble};

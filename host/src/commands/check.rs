@@ -28,13 +28,13 @@ pub struct Check {
 }
 
 /// All that is said of one file.
-struct Checked {
+pub(super) struct Checked {
     name: String,
     look: Look,
-    catalogue: Catalogue,
+    pub catalogue: Catalogue,
     /// What stops it, or one tool of it.
-    problems: Vec<String>,
-    notes: Vec<String>,
+    pub problems: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Check {
@@ -44,17 +44,7 @@ impl Check {
         if !self.file.exists() {
             return Err(Failure::new(exit::UNKNOWN, format!("there is no file `{}`", self.file.display())));
         }
-        let look = look(&self.file).map_err(|reason| Failure::new(exit::FAILED, format!("`{}`: {reason}", self.file.display())))?;
-        let plugins = runtime::full(setup.wasm_plugin(&self.file))?;
-        let name = name(&self.file);
-        let catalogue = plugins.catalogue_of(&name).unwrap_or_default();
-        let problem = |failure: crate::plugin::LoadFailure| match failure.name == name {
-            true => failure.reason,
-            false => format!("tool `{}` is disabled: {}", failure.name, failure.reason),
-        };
-        let problems: Vec<_> = plugins.failures().into_iter().map(problem).collect();
-        let notes = lint::notes(&name, &look, &catalogue);
-        let checked = Checked { name, look, catalogue, problems, notes };
+        let checked = runtime::full(Checked::of(&setup, &self.file))?;
         if self.json {
             report::json(&checked.as_json())
         } else {
@@ -69,6 +59,21 @@ fn name(file: &Path) -> String {
 }
 
 impl Checked {
+    /// Loads the file as a host would.
+    pub(super) async fn of(setup: &Setup, file: &Path) -> Result<Self, Failure> {
+        let look = look(file).map_err(|reason| Failure::new(exit::FAILED, format!("`{}`: {reason}", file.display())))?;
+        let plugins = setup.wasm_plugin(file).await?;
+        let name = name(file);
+        let catalogue = plugins.catalogue_of(&name).unwrap_or_default();
+        let problem = |failure: crate::plugin::LoadFailure| match failure.name == name {
+            true => failure.reason,
+            false => format!("tool `{}` is disabled: {}", failure.name, failure.reason),
+        };
+        let problems: Vec<_> = plugins.failures().into_iter().map(problem).collect();
+        let notes = lint::notes(&name, &look, &catalogue);
+        Ok(Self { name, look, catalogue, problems, notes })
+    }
+
     fn as_json(&self) -> Value {
         let declared = self.look.declared.clone().unwrap_or_default();
         let import = |name: &String| json!({"name": name, "offered": offered(name)});

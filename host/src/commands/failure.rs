@@ -7,6 +7,7 @@ use crate::config::ConfigError;
 use crate::journal::JournalError;
 use crate::model::ModelError;
 use crate::plugin::PluginsError;
+use crate::project::{BuildError, NewError};
 use crate::runner::HostError;
 use crate::state::decide::Refused;
 use crate::state::import::ImportError;
@@ -132,6 +133,33 @@ impl From<PluginsError> for Failure {
             PluginsError::Engine(_) => exit::INTERNAL,
         };
         Self::of(code, &error)
+    }
+}
+
+impl From<NewError> for Failure {
+    fn from(error: NewError) -> Self {
+        let failure = Self::of(exit::DATA, &error);
+        match &error {
+            NewError::Occupied(_) => failure.hint("give another name, or take what is there away"),
+            NewError::Write { .. } => failure,
+        }
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        let code = match &error {
+            BuildError::Unrecognised { .. } => exit::DATA,
+            BuildError::Missing { .. } => exit::UNAVAILABLE,
+            BuildError::Interrupted => exit::INTERRUPTED,
+            _ => exit::FAILED,
+        };
+        let failure = Self::of(code, &error);
+        match &error {
+            BuildError::Unrecognised { .. } => failure.hint("`pausegate new --lang LANGUAGE NAME` writes one"),
+            BuildError::Missing { get, .. } => failure.hint(format!("in the plugin's folder: {get}")),
+            _ => failure,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! not reach is dropped from its component.
 
 wit_bindgen::generate!({
-    path: "../../wit",
+    path: "wit",
     world: "plugin-http",
     generate_all,
     pub_export_macro: true,

@@ -1,7 +1,7 @@
 //! The optional export, apart from the tools': a plugin has it or leaves it out.
 
 wit_bindgen::generate!({
-    path: "../../wit",
+    path: "wit",
     inline: "
         package pausegate:reconciling;
         world reconciling {

@@ -137,6 +137,41 @@ fn d01_an_approval_opens_what_the_pause_listed_and_no_more() {
 }
 
 #[test]
+fn d01_an_approved_payment_of_10_cannot_post_1000() {
+    use std::io::Write;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, paid) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            tell.send(lines.next().unwrap()).unwrap();
+            lines.find(String::is_empty).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok").unwrap();
+        }
+    });
+    let grants = format!(
+        "[plugins.probe]\ndigest = \"any\"\n[[plugins.probe.http]]\nurl = \"http://127.0.0.1:{port}/pay/{{args.body}}\"\n\
+         methods = [\"POST\"]\nprivate = true\nwhen = \"approved\"\n[[rules]]\ntool = \"probe__http\"\neffect = \"ask\"\n"
+    );
+    let pay = |amount: u32| json!({"method": "POST", "url": format!("http://127.0.0.1:{port}/pay/{amount}"), "body": "10"});
+    let env = probing(&grants, &[("http", pay(1000)), ("http", pay(10)), ("http", pay(100))]);
+    assert_eq!(run(&env), Some(75));
+    let pauses = env.pausegate(&["pending", "--json"]).json();
+    for pause in pauses.as_array().unwrap() {
+        assert_eq!(pause["opens_text"].as_array().unwrap().len(), 1, "{pause}");
+        assert!(pause["opens_text"][0].as_str().unwrap().ends_with("/pay/10 (private addresses too)"), "all of them show a payment of 10: {pause}");
+    }
+    env.pending().iter().for_each(|pause| assert_eq!(env.pausegate(&["approve", pause]).code, Some(0)));
+    let resumed = env.pausegate(&["resume", &env.chains()[0]]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    let results = results(&env);
+    assert!(results[0].contains("denied") && results[1].contains("200") && results[2].contains("denied"), "{results:?}");
+    assert_eq!(paid.try_iter().collect::<Vec<_>>(), ["POST /pay/10 HTTP/1.1"]);
+}
+
+#[test]
 fn s01_a_pause_that_a_tool_swallows_is_a_pause() {
     let env = probing(BOUND, &[("swallow", json!({}))]);
     assert_eq!(run(&env), Some(75));
@@ -321,6 +356,28 @@ fn a_killed_call_that_held_a_write_grant_is_never_run_again_by_itself() {
     // The guest may have been killed before it wrote; it was never run twice.
     let log = std::fs::read_to_string(env.path("work/build/log.txt")).unwrap_or_default();
     assert!(log.lines().count() <= 1, "{log}");
+}
+
+#[test]
+fn w06_a_sleeping_call_is_cancelled_by_another_process() {
+    // No limit of the call's own could end it in time.
+    let env = probing("[plugins.probe]\ndigest = \"any\"\nlimits = { time = \"10m\" }\n", &[("sleep", json!({"ms": 300_000}))]);
+    let mut command = env.command();
+    command.args(["run", "go", "--model", "script:turns.json", "--json"]).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("CallsStarted")));
+    let chain = env.chains()[0].clone();
+    let asked = std::time::Instant::now();
+    let cancelled = env.pausegate(&["cancel", &chain]);
+    assert_eq!(cancelled.code, Some(0), "{cancelled}");
+    let last: Value = serde_json::from_str(&lines.last().unwrap()).unwrap();
+    assert_eq!((&last["status"], &last["id"]), (&json!("cancelled"), &json!(chain)));
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    // A quarter of a second after the command is the promise; a busy machine may take longer, and the guest sleeps for 300 s.
+    assert!(asked.elapsed() < std::time::Duration::from_secs(10), "{:?}", asked.elapsed());
+    let state = env.pausegate(&["inspect", &chain, "--json"]).json();
+    assert_eq!((&state["status"], &state["calls"][0]["status"]), (&json!("cancelled"), &json!("cancelled")));
 }
 
 #[test]

@@ -47,7 +47,19 @@ fn h59_h61_nothing_a_hostile_plugin_says_reaches_a_terminal_raw() {
 }
 
 fn speaks(name: &str) -> bool {
-    const WORDS: [&str; 9] =
-        ["name-", "description-", "wants-everything", "message-", "text-clears", "text-forges", "logs-escapes", "progress-is", "pauses-with-escapes"];
+    const WORDS: [&str; 12] = [
+        "name-",
+        "title-",
+        "description-",
+        "wants-everything",
+        "message-is-a-book",
+        "message-clears",
+        "text-clears",
+        "text-forges",
+        "logs-escapes",
+        "progress-is",
+        "pauses-with-escap",
+        "pauses-with-an-escaping",
+    ];
     WORDS.iter().any(|word| name.starts_with(word))
 }

@@ -39,6 +39,17 @@ pub fn tool_matches(pattern: &str, tool: &str) -> bool {
     glob.matches(tool.chars().map(u32::from), |_| true, |_| true)
 }
 
+/// C0, C1, and what a terminal shows as nothing or uses to reorder the text around it. The emoji selectors FE0E and
+/// FE0F are let through: they choose a picture and hide nothing.
+pub fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// One character of a pattern before runs of `*` are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {

@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+pub use crate::capability::pattern::is_invisible;
+
 /// Bytes of foreign text shown in one line of a list or a message.
 pub const LINE_BYTES_MAX: usize = 400;
 /// Bytes of one line of an error.
@@ -69,17 +71,6 @@ fn limited(text: &str, bytes_max: usize, keep: fn(char) -> bool) -> String {
 
 fn is_layout(c: char) -> bool {
     matches!(c, '\n' | '\t')
-}
-
-/// C0, C1, and what a terminal shows as nothing or uses to reorder the text around it. The emoji selectors FE0E and
-/// FE0F are let through: they choose a picture and hide nothing.
-pub fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

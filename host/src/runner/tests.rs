@@ -1,6 +1,7 @@
 //! Chains driven on twins of journal, plugins and model: the promises of DESIGN §3 and §4, without a database or wasm;
 //! `stores` and `work` are on real databases.
 
+mod allowed;
 mod carried;
 mod crashes;
 mod decisions;

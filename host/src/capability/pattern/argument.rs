@@ -5,7 +5,7 @@
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Glob, PATTERN_MAX, PatternError, Token};
+use super::{Glob, PATTERN_MAX, PatternError, Token, is_invisible};
 use crate::digest::canonical;
 
 /// Which way a doubt falls.
@@ -80,7 +80,7 @@ pub fn has_odd_segments(text: &str) -> bool {
 fn text_matches(pattern: &str, text: &str, side: Side) -> bool {
     let glob = Glob::new(pattern.chars().map(Token::of_char), Some('/'.into()));
     // A second line or a hidden character is nothing that a star of an allowing pattern was meant to cover.
-    let plain = |symbol: u32| side == Side::Guards || !char::from_u32(symbol).is_some_and(char::is_control);
+    let plain = |symbol: u32| side == Side::Guards || !char::from_u32(symbol).is_some_and(is_invisible);
     glob.matches(text.chars().map(u32::from), |symbol| symbol != u32::from('/') && plain(symbol), plain)
 }
 
@@ -183,6 +183,10 @@ mod tests {
         assert!(pattern.matches(Some(&json!("git status")), Side::Opens));
         assert!(!pattern.matches(Some(&json!("git status\nrm -rf x")), Side::Opens));
         assert!(pattern.matches(Some(&json!("git status\nrm -rf x")), Side::Guards));
+        for hidden in ["\r", "\u{85}", "\u{2028}", "\u{2029}", "\u{200b}", "\u{202e}", "\u{feff}"] {
+            let text = json!(format!("git status{hidden}rm -rf x"));
+            assert!(!pattern.matches(Some(&text), Side::Opens) && pattern.matches(Some(&text), Side::Guards), "{text}");
+        }
     }
 
     #[test]

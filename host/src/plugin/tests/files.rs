@@ -246,6 +246,35 @@ async fn d07_none_holds_under_every_spelling() {
     assert_eq!(fs::read_to_string(dir.path().join("keep/x")).unwrap(), "kept");
 }
 
+/// Where a file system takes two spellings for one name, that name is shut; where it takes them for two, only the shut one is.
+#[tokio::test]
+async fn d07_none_holds_in_any_case_and_unicode_form() {
+    let dir = tempfile::tempdir().unwrap();
+    // Composed, as the operator wrote it.
+    for name in ["keep", "caf\u{e9}"] {
+        fs::create_dir_all(dir.path().join(name)).unwrap();
+        fs::write(dir.path().join(name).join("x"), "kept").unwrap();
+    }
+    let none = |name: &str| line(&format!("/build/{name}"), &dir.path().join(name), Access::None);
+    let mut probe = Try::new(vec![line("/build", dir.path(), Access::Write), none("keep"), none("caf\u{e9}")]);
+    let spelt = ["keep", "KEEP", "Keep", "\u{ff4b}eep", "ke\u{200b}ep", "keep\u{0}", "caf\u{e9}", "cafe\u{301}", "CAF\u{c9}", "CAFE\u{301}"];
+    for name in spelt {
+        let path = format!("/build/{name}/x");
+        for op in ["read", "write", "append", "open_rw", "truncate", "set_len", "stat", "set_times", "unlink"] {
+            let said = probe.at(op, &path).await;
+            assert!(said.starts_with("error"), "{op} {path:?}: {said}");
+        }
+        for op in ["rename", "link"] {
+            let said = probe.to(op, &path, "/build/moved").await;
+            assert!(said.starts_with("error"), "{op} {path:?}: {said}");
+        }
+    }
+    for name in ["keep", "caf\u{e9}"] {
+        assert_eq!(fs::read_to_string(dir.path().join(name).join("x")).unwrap(), "kept", "{name}");
+    }
+    assert_eq!(probe.at("list", "/build").await, "ok", "nothing came of it, and what is shut is not shown");
+}
+
 #[tokio::test]
 async fn none_shuts_one_file_under_all_its_names_and_its_folders_cannot_be_moved() {
     let dir = tempfile::tempdir().unwrap();

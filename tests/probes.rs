@@ -1,7 +1,7 @@
 //! Every limit on what a guest or a model can drive has a probe that breaks just it: a new one without fails here (W05).
 //!
-//! Limits are the keys of `limits` and `kv` in the schema of the grants file, the numbers of a chain's settings, and every
-//! constant of the host's inner layers that is named for a limit. A probe names what it breaks in a comment above it:
+//! Limits are the keys of `limits` and `kv` in the schema of the grants file, the numbers of a chain's settings and of the
+//! plugins' configuration, and every constant of the host's inner layers that is named for a limit. A probe names what it breaks in a comment above it:
 //! `/// limit: plugin/lift::KEY_BYTES_MAX` on a test, `;; limit: …` in a hostile plugin; several are joined by commas.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +15,9 @@ const REACHED: &[&str] = &["call", "capability", "model", "plugin", "runner", "s
 
 /// Endings that make a constant a limit.
 const ENDINGS: &[&str] = &["_MAX", "_MIN", "_TIME"];
+
+/// Types of a limit.
+const NUMBERS: &[&str] = &["usize", "u64", "u32", "u16", "Duration"];
 
 /// What is named like a limit and is broken by no guest and no model, and why.
 const NO_PROBE: &[(&str, &str)] = &[
@@ -70,6 +73,8 @@ fn limits() -> BTreeSet<String> {
     found.extend(kv.map(|key| format!("kv.{key}")));
     let settings = serde_json::to_value(pausegate::chain::Settings::default()).unwrap();
     found.extend(settings.as_object().unwrap().iter().filter(|(_, value)| value.is_number()).map(|(key, _)| format!("settings.{key}")));
+    let host = fs::read_to_string(root().join("host/src/plugin/host.rs")).unwrap();
+    found.extend(numbers_of(&host, "PluginConfig").into_iter().map(|field| format!("config.{field}")));
     for file in files(&root().join("host/src"), "rs").into_iter().filter(|file| !is_test(file)) {
         let path = file.strip_prefix(root().join("host/src")).unwrap().with_extension("");
         let path = path.to_str().unwrap();
@@ -81,10 +86,17 @@ fn limits() -> BTreeSet<String> {
     found
 }
 
+/// Fields of a struct that are numbers.
+fn numbers_of(source: &str, name: &str) -> Vec<String> {
+    let body = source.split_once(&format!("pub struct {name} {{")).unwrap().1.split_once("\n}").unwrap().0;
+    let fields = body.lines().filter_map(|line| line.trim().strip_prefix("pub ")?.trim_end_matches(',').split_once(": "));
+    fields.filter(|(_, of)| NUMBERS.contains(of)).map(|(field, _)| field.to_owned()).collect()
+}
+
 /// The name of the limit that a line defines.
 fn constant(line: &str) -> Option<&str> {
     let (name, of) = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(super) ").strip_prefix("const ")?.split_once(": ")?;
-    let number = ["usize", "u64", "u32", "u16", "Duration"].iter().any(|number| of.starts_with(number));
+    let number = NUMBERS.iter().any(|number| of.starts_with(number));
     (number && ENDINGS.iter().any(|ending| name.ends_with(ending))).then_some(name)
 }
 
@@ -129,6 +141,13 @@ fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+#[test]
+fn a_field_of_the_configuration_is_a_limit_by_its_type() {
+    let source =
+        "/// Doc\npub struct C {\n    /// More, pub a: u32,\n    pub dir: PathBuf,\n    pub instances: u32,\n    pub time: Duration,\n}\npub x: u64,";
+    assert_eq!(numbers_of(source, "C"), ["instances", "time"]);
 }
 
 #[test]

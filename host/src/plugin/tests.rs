@@ -26,6 +26,7 @@ mod reconcile;
 mod requests;
 mod revoked;
 mod secrets;
+mod slots;
 mod tls;
 mod values;
 pub mod web;
@@ -58,6 +59,13 @@ pub fn probe() -> &'static WasmPlugins {
 
 fn runtime(threads: usize) -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build().unwrap()
+}
+
+/// What comes of a hostile guest must not hang on how many threads there are.
+fn on_any_number_of_threads(test: impl AsyncFn()) {
+    for threads in [1, 2, 8] {
+        runtime(threads).block_on(test());
+    }
 }
 
 pub fn attempt(tool: &str, arguments: Value) -> Attempt {

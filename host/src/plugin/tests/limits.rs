@@ -12,21 +12,25 @@ fn limited(tool: &str, arguments: Value, change: impl FnOnce(&mut Limits)) -> At
 }
 
 /// limit: limits.time
-#[tokio::test]
-async fn w05_wall_time_ends_a_call_that_waits() {
-    let began = Instant::now();
-    let outcome = probe().call(limited("sleep", json!({"ms": 60_000}), |limits| limits.time = SHORT)).await;
-    assert_eq!(failure(&outcome).kind, kind::OUT_OF_TIME);
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-    let outcome = probe().call(limited("sleep", json!({"ms": 10}), |limits| limits.time = SHORT)).await;
-    assert_eq!(text(&outcome), "slept 10 ms");
+#[test]
+fn w05_wall_time_ends_a_call_that_waits() {
+    on_any_number_of_threads(async || {
+        let began = Instant::now();
+        let outcome = probe().call(limited("sleep", json!({"ms": 60_000}), |limits| limits.time = SHORT)).await;
+        assert_eq!(failure(&outcome).kind, kind::OUT_OF_TIME);
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+        let outcome = probe().call(limited("sleep", json!({"ms": 10}), |limits| limits.time = SHORT)).await;
+        assert_eq!(text(&outcome), "slept 10 ms");
+    });
 }
 
 /// limit: limits.cpu
-#[tokio::test]
-async fn w05_processor_time_ends_a_call_that_computes() {
-    let outcome = probe().call(limited("spin", json!({}), |limits| limits.cpu = Duration::from_millis(200))).await;
-    assert_eq!(failure(&outcome).kind, kind::OUT_OF_CPU);
+#[test]
+fn w05_processor_time_ends_a_call_that_computes() {
+    on_any_number_of_threads(async || {
+        let outcome = probe().call(limited("spin", json!({}), |limits| limits.cpu = Duration::from_millis(200))).await;
+        assert_eq!(failure(&outcome).kind, kind::OUT_OF_CPU);
+    });
 }
 
 #[tokio::test]
@@ -36,22 +40,26 @@ async fn waiting_costs_no_processor_time() {
 }
 
 /// limit: limits.memory
-#[tokio::test]
-async fn w05_memory_is_limited_over_all_of_a_call() {
-    let with = |mib: u64| limited("alloc", json!({"mib": mib}), |limits| limits.memory_bytes = 64 << 20);
-    assert_eq!(text(&probe().call(with(32)).await), "filled 32 MiB");
-    let outcome = probe().call(with(96)).await;
-    assert_eq!(failure(&outcome).kind, kind::OUT_OF_MEMORY);
-    assert!(failure(&outcome).message.contains("its limit is 67108864 bytes"), "{outcome:?}");
+#[test]
+fn w05_memory_is_limited_over_all_of_a_call() {
+    on_any_number_of_threads(async || {
+        let with = |mib: u64| limited("alloc", json!({"mib": mib}), |limits| limits.memory_bytes = 64 << 20);
+        assert_eq!(text(&probe().call(with(32)).await), "filled 32 MiB");
+        let outcome = probe().call(with(96)).await;
+        assert_eq!(failure(&outcome).kind, kind::OUT_OF_MEMORY);
+        assert!(failure(&outcome).message.contains("its limit is 67108864 bytes"), "{outcome:?}");
+    });
 }
 
 /// limit: limits.output
-#[tokio::test]
-async fn w05_output_is_limited() {
-    let with = |limit: u64| limited("big", json!({"mib": 1}), |limits| limits.output_bytes = limit);
-    assert_eq!(text(&probe().call(with(1 << 20)).await).len(), 1 << 20);
-    let outcome = probe().call(with((1 << 20) - 1)).await;
-    assert_eq!(failure(&outcome).kind, kind::TOO_LARGE);
+#[test]
+fn w05_output_is_limited() {
+    on_any_number_of_threads(async || {
+        let with = |limit: u64| limited("big", json!({"mib": 1}), |limits| limits.output_bytes = limit);
+        assert_eq!(text(&probe().call(with(1 << 20)).await).len(), 1 << 20);
+        let outcome = probe().call(with((1 << 20) - 1)).await;
+        assert_eq!(failure(&outcome).kind, kind::TOO_LARGE);
+    });
 }
 
 /// Files of one attempt: bytes, and entries that were not there.
@@ -175,65 +183,75 @@ async fn w04_a_deadline_is_the_calls_own() {
     }
 }
 
-#[tokio::test]
-async fn w06_a_sleeping_guest_is_cancelled() {
-    let attempt = attempt("sleep", json!({"ms": 100_000}));
-    let cancel = attempt.cancel.clone();
-    let calling = tokio::spawn(probe().call(attempt));
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    let asked = Instant::now();
-    cancel.cancel();
-    let outcome = calling.await.unwrap();
-    assert_eq!(failure(&outcome).kind, kind::CANCELLED);
-    // A quarter of a second is the promise; a busy machine may take longer, and the guest sleeps for 100 s.
-    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+#[test]
+fn w06_a_sleeping_guest_is_cancelled() {
+    on_any_number_of_threads(async || {
+        let attempt = attempt("sleep", json!({"ms": 100_000}));
+        let cancel = attempt.cancel.clone();
+        let calling = tokio::spawn(probe().call(attempt));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let asked = Instant::now();
+        cancel.cancel();
+        let outcome = calling.await.unwrap();
+        assert_eq!(failure(&outcome).kind, kind::CANCELLED);
+        // A quarter of a second is the promise; a busy machine may take longer, and the guest sleeps for 100 s.
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    });
 }
 
-#[tokio::test]
-async fn cancelled_calls_give_their_slots_back() {
-    for _ in 0..3 {
-        let attempts: Vec<_> = (0..100).map(|_| attempt("sleep", json!({"ms": 100_000}))).collect();
-        let tokens: Vec<_> = attempts.iter().map(|attempt| attempt.cancel.clone()).collect();
-        let calls = attempts.into_iter().map(|attempt| probe().call(attempt));
-        let cancelling = async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            tokens.iter().for_each(CancellationToken::cancel);
-        };
-        let (outcomes, ()) = tokio::join!(futures_util::future::join_all(calls), cancelling);
-        assert!(outcomes.iter().all(|outcome| failure(outcome).kind == kind::CANCELLED));
-    }
-    assert_eq!(text(&call("echo", json!({"text": "a"})).await), "a");
+#[test]
+fn cancelled_calls_give_their_slots_back() {
+    on_any_number_of_threads(async || {
+        for _ in 0..3 {
+            let attempts: Vec<_> = (0..100).map(|_| attempt("sleep", json!({"ms": 100_000}))).collect();
+            let tokens: Vec<_> = attempts.iter().map(|attempt| attempt.cancel.clone()).collect();
+            let calls = attempts.into_iter().map(|attempt| probe().call(attempt));
+            let cancelling = async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                tokens.iter().for_each(CancellationToken::cancel);
+            };
+            let (outcomes, ()) = tokio::join!(futures_util::future::join_all(calls), cancelling);
+            assert!(outcomes.iter().all(|outcome| failure(outcome).kind == kind::CANCELLED));
+        }
+        assert_eq!(text(&call("echo", json!({"text": "a"})).await), "a");
+    });
 }
 
-#[tokio::test]
-async fn a_spinning_guest_is_cancelled() {
-    let attempt = attempt("spin", json!({}));
-    let cancel = attempt.cancel.clone();
-    let calling = tokio::spawn(probe().call(attempt));
-    tokio::time::sleep(Duration::from_millis(50)).await;
-    cancel.cancel();
-    assert_eq!(failure(&calling.await.unwrap()).kind, kind::CANCELLED);
+#[test]
+fn a_spinning_guest_is_cancelled() {
+    on_any_number_of_threads(async || {
+        let attempt = attempt("spin", json!({}));
+        let cancel = attempt.cancel.clone();
+        let calling = tokio::spawn(probe().call(attempt));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        cancel.cancel();
+        assert_eq!(failure(&calling.await.unwrap()).kind, kind::CANCELLED);
+    });
 }
 
-#[tokio::test]
-async fn w14_after_a_trap_the_next_call_is_fine() {
-    for _ in 0..3 {
-        let outcome = call("boom", json!({"ok": false})).await;
-        assert_eq!(failure(&outcome).kind, kind::TRAPPED);
-        assert!(failure(&outcome).message.contains("boom"), "the panic's words are told: {outcome:?}");
-        assert_eq!(text(&call("boom", json!({"ok": true})).await), "ok");
-    }
-    assert!(failure(&call("recurse", json!({})).await).message.contains("call stack exhausted"));
-    let exit = call("exit", json!({"code": 3})).await;
-    assert_eq!(failure(&exit).kind, kind::TRAPPED);
+#[test]
+fn w14_after_a_trap_the_next_call_is_fine() {
+    on_any_number_of_threads(async || {
+        for _ in 0..3 {
+            let outcome = call("boom", json!({"ok": false})).await;
+            assert_eq!(failure(&outcome).kind, kind::TRAPPED);
+            assert!(failure(&outcome).message.contains("boom"), "the panic's words are told: {outcome:?}");
+            assert_eq!(text(&call("boom", json!({"ok": true})).await), "ok");
+        }
+        assert!(failure(&call("recurse", json!({})).await).message.contains("call stack exhausted"));
+        let exit = call("exit", json!({"code": 3})).await;
+        assert_eq!(failure(&exit).kind, kind::TRAPPED);
+    });
 }
 
 /// limit: plugin/limits::RANDOM_BYTES_MAX
-#[tokio::test]
-async fn w09_randomness_is_limited() {
-    assert_eq!(text(&call("random", json!({"bytes": 4})).await).len(), 8);
-    let outcome = call("random", json!({"bytes": 2_u64 << 30})).await;
-    assert_eq!(failure(&outcome).kind, kind::TRAPPED);
+#[test]
+fn w09_randomness_is_limited() {
+    on_any_number_of_threads(async || {
+        assert_eq!(text(&call("random", json!({"bytes": 4})).await).len(), 8);
+        let outcome = call("random", json!({"bytes": 2_u64 << 30})).await;
+        assert_eq!(failure(&outcome).kind, kind::TRAPPED);
+    });
 }
 
 /// limit: plugin/limits::HANDLES_MAX, plugin/limits::HTTP_FIELD_BYTES_MAX, plugin/limits::CROSSING_BYTES_MAX
@@ -243,7 +261,7 @@ fn w09_what_a_guest_makes_the_host_keep_is_limited() {
     // In a process of its own, whose memory no other test uses.
     const ALONE: &str = "PAUSEGATE_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
-        return runtime(2).block_on(greedy_guests());
+        return on_any_number_of_threads(greedy_guests);
     }
     let test = std::env::current_exe().unwrap();
     let output = std::process::Command::new(test).args([NAME, "--exact", "--nocapture"]).env(ALONE, "1").output().unwrap();
@@ -280,19 +298,21 @@ async fn greedy_guests() {
     }
 }
 
-#[tokio::test]
-async fn logs_and_output_are_limited_and_stop_nothing() {
-    for tool in ["logflood", "print"] {
-        let heard = Arc::new(Heard::default());
-        let mut attempt = attempt(tool, json!({"lines": 5000}));
-        attempt.watcher = Some(heard.clone());
-        assert!(text(&probe().call(attempt).await).ends_with("5000 lines"));
-        let lines = heard.lines.lock().unwrap();
-        let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
-        assert!(lines.len() <= 1001 && bytes < 66 << 10, "{} lines, {bytes} bytes", lines.len());
-        let (level, last) = lines.last().unwrap();
-        assert!(*level == "warn" && last.contains("more log lines were dropped"), "{last}");
-    }
+#[test]
+fn logs_and_output_are_limited_and_stop_nothing() {
+    on_any_number_of_threads(async || {
+        for tool in ["logflood", "print"] {
+            let heard = Arc::new(Heard::default());
+            let mut attempt = attempt(tool, json!({"lines": 5000}));
+            attempt.watcher = Some(heard.clone());
+            assert!(text(&probe().call(attempt).await).ends_with("5000 lines"));
+            let lines = heard.lines.lock().unwrap();
+            let bytes: usize = lines.iter().map(|(_, line)| line.len()).sum();
+            assert!(lines.len() <= 1001 && bytes < 66 << 10, "{} lines, {bytes} bytes", lines.len());
+            let (level, last) = lines.last().unwrap();
+            assert!(*level == "warn" && last.contains("more log lines were dropped"), "{last}");
+        }
+    });
 }
 
 #[tokio::test]

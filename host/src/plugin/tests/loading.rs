@@ -63,50 +63,52 @@ async fn a_missing_directory_holds_no_plugins() {
     assert_eq!((plugins.catalog(), plugins.failures()), (Vec::new(), Vec::new()));
 }
 
-#[tokio::test]
-async fn w11_w51_bad_files_are_named_and_stop_no_other() {
-    let dir = tempfile::tempdir().unwrap();
-    let write = |name: &str, bytes: &[u8]| fs::write(dir.path().join(name), bytes).unwrap();
-    let whole = fs::read(guest("plugins/files.wasm")).unwrap();
-    write("files.wasm", &whole);
-    write("half.wasm", &whole[..whole.len() / 2]);
-    write("empty.wasm", b"");
-    write("text.wasm", b"hello");
-    write("core.wasm", &wat::parse_str("(module)").unwrap());
-    write("Bad Name.wasm", &whole);
-    write("a__b.wasm", &whole);
-    write(".hidden.wasm", b"copy in progress");
-    write("notes.txt", b"no plugin");
-    write("loops-in-start.wasm", &component("(func $s (loop $l (br $l))) (start $s)", "(unreachable)", "(unreachable)"));
-    write("loops.wasm", &component("", "(loop $l (br $l)) (unreachable)", "(unreachable)"));
-    write("traps.wasm", &component("", "(unreachable)", "(unreachable)"));
-    write(
-        "grows.wasm",
-        &component("", "(if (i32.eq (memory.grow (i32.const 8000)) (i32.const -1)) (then (unreachable))) (unreachable)", "(unreachable)"),
-    );
-    write("outside.wasm", &component("", "(i32.const -4)", "(unreachable)"));
-    fs::create_dir(dir.path().join("folder.wasm")).unwrap();
+#[test]
+fn w11_w51_bad_files_are_named_and_stop_no_other() {
+    on_any_number_of_threads(async || {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| fs::write(dir.path().join(name), bytes).unwrap();
+        let whole = fs::read(guest("plugins/files.wasm")).unwrap();
+        write("files.wasm", &whole);
+        write("half.wasm", &whole[..whole.len() / 2]);
+        write("empty.wasm", b"");
+        write("text.wasm", b"hello");
+        write("core.wasm", &wat::parse_str("(module)").unwrap());
+        write("Bad Name.wasm", &whole);
+        write("a__b.wasm", &whole);
+        write(".hidden.wasm", b"copy in progress");
+        write("notes.txt", b"no plugin");
+        write("loops-in-start.wasm", &component("(func $s (loop $l (br $l))) (start $s)", "(unreachable)", "(unreachable)"));
+        write("loops.wasm", &component("", "(loop $l (br $l)) (unreachable)", "(unreachable)"));
+        write("traps.wasm", &component("", "(unreachable)", "(unreachable)"));
+        write(
+            "grows.wasm",
+            &component("", "(if (i32.eq (memory.grow (i32.const 8000)) (i32.const -1)) (then (unreachable))) (unreachable)", "(unreachable)"),
+        );
+        write("outside.wasm", &component("", "(i32.const -4)", "(unreachable)"));
+        fs::create_dir(dir.path().join("folder.wasm")).unwrap();
 
-    let began = Instant::now();
-    let (plugins, _) = load(dir.path(), None).await;
-    assert!(began.elapsed() < LIST.time + Duration::from_secs(40), "{:?}", began.elapsed());
-    assert_eq!(plugins.loaded().into_keys().collect::<Vec<_>>(), ["files"]);
-    assert_eq!(
-        plugins.catalog().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
-        ["files__list", "files__read", "files__write", "files__delete"]
-    );
-    let failed: Vec<_> = plugins.failures().into_iter().map(|failure| failure.name).collect();
-    assert_eq!(failed, ["Bad Name", "a__b", "core", "empty", "folder", "grows", "half", "loops", "loops-in-start", "outside", "text", "traps"]);
-    assert!(reason(&plugins, "half").contains("cut off or damaged"));
-    assert_eq!(reason(&plugins, "text"), "not a WebAssembly file");
-    assert_eq!(reason(&plugins, "empty"), "the file is empty");
-    assert!(reason(&plugins, "core").contains("not a component"));
-    for looping in ["loops", "loops-in-start"] {
-        // Of processor or of time: a busy machine gives less of the one.
-        assert!(reason(&plugins, looping).contains("out-of-"), "{}", reason(&plugins, looping));
-    }
-    assert!(reason(&plugins, "traps").contains("trapped"));
-    assert!(reason(&plugins, "grows").contains("out-of-memory"), "{}", reason(&plugins, "grows"));
+        let began = Instant::now();
+        let (plugins, _) = load(dir.path(), None).await;
+        assert!(began.elapsed() < LIST.time + Duration::from_secs(40), "{:?}", began.elapsed());
+        assert_eq!(plugins.loaded().into_keys().collect::<Vec<_>>(), ["files"]);
+        assert_eq!(
+            plugins.catalog().iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(),
+            ["files__list", "files__read", "files__write", "files__delete"]
+        );
+        let failed: Vec<_> = plugins.failures().into_iter().map(|failure| failure.name).collect();
+        assert_eq!(failed, ["Bad Name", "a__b", "core", "empty", "folder", "grows", "half", "loops", "loops-in-start", "outside", "text", "traps"]);
+        assert!(reason(&plugins, "half").contains("cut off or damaged"));
+        assert_eq!(reason(&plugins, "text"), "not a WebAssembly file");
+        assert_eq!(reason(&plugins, "empty"), "the file is empty");
+        assert!(reason(&plugins, "core").contains("not a component"));
+        for looping in ["loops", "loops-in-start"] {
+            // Of processor or of time: a busy machine gives less of the one.
+            assert!(reason(&plugins, looping).contains("out-of-"), "{}", reason(&plugins, looping));
+        }
+        assert!(reason(&plugins, "traps").contains("trapped"));
+        assert!(reason(&plugins, "grows").contains("out-of-memory"), "{}", reason(&plugins, "grows"));
+    });
 }
 
 #[tokio::test]
@@ -182,7 +184,7 @@ async fn files_over_the_limit_are_not_looked_at() {
     assert_eq!(reason(&plugins, "p256"), "more than 256 plugins in the directory");
 }
 
-/// limit: plugin/load::COMPILE_TIME
+/// limit: plugin/load::COMPILE_TIME, config.compile_time
 #[tokio::test]
 async fn compiling_beyond_its_time_is_given_up() {
     let dir = tempfile::tempdir().unwrap();

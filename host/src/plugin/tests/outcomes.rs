@@ -12,18 +12,22 @@ async fn a_failure_keeps_the_plugins_words() {
     assert_eq!(*failure(&outcome), expected);
 }
 
-#[tokio::test]
-async fn what_breaks_the_contract_is_an_invalid_result() {
-    for tool in ["bad_json", "bad_result", "bad_pause"] {
-        assert_eq!(failure(&call(tool, json!({})).await).kind, kind::INVALID_RESULT, "{tool}");
-    }
+#[test]
+fn what_breaks_the_contract_is_an_invalid_result() {
+    on_any_number_of_threads(async || {
+        for tool in ["bad_json", "bad_result", "bad_pause"] {
+            assert_eq!(failure(&call(tool, json!({})).await).kind, kind::INVALID_RESULT, "{tool}");
+        }
+    });
 }
 
-#[tokio::test]
-async fn a_pause_saves_64_kib_and_no_more() {
-    let asked = call("state_bomb", json!({"kib": 64})).await;
-    assert!(matches!(&asked.ended, Ended::Pause(asked) if asked.state.as_ref().unwrap().len() == 64 << 10));
-    assert_eq!(failure(&call("state_bomb", json!({"kib": 65})).await).kind, kind::TOO_LARGE);
+#[test]
+fn a_pause_saves_64_kib_and_no_more() {
+    on_any_number_of_threads(async || {
+        let asked = call("state_bomb", json!({"kib": 64})).await;
+        assert!(matches!(&asked.ended, Ended::Pause(asked) if asked.state.as_ref().unwrap().len() == 64 << 10));
+        assert_eq!(failure(&call("state_bomb", json!({"kib": 65})).await).kind, kind::TOO_LARGE);
+    });
 }
 
 #[tokio::test]
@@ -45,13 +49,15 @@ async fn a_choice_comes_with_its_options() {
     assert_eq!(asked.ask, Ask::Choice { options: ["red", "green", "blue"].map(option).into() });
 }
 
-#[tokio::test]
-async fn s03_arguments_with_the_hosts_words_approve_nothing() {
-    let outcome = call("reserved", json!({"approved": true, "force": true, "auto": true})).await;
-    assert_eq!(text(&outcome), "arguments true true true, call false");
-    let mut approved = attempt("reserved", json!({}));
-    approved.approved = true;
-    assert_eq!(text(&probe().call(approved).await), "arguments false false false, call true");
+#[test]
+fn s03_arguments_with_the_hosts_words_approve_nothing() {
+    on_any_number_of_threads(async || {
+        let outcome = call("reserved", json!({"approved": true, "force": true, "auto": true})).await;
+        assert_eq!(text(&outcome), "arguments true true true, call false");
+        let mut approved = attempt("reserved", json!({}));
+        approved.approved = true;
+        assert_eq!(text(&probe().call(approved).await), "arguments false false false, call true");
+    });
 }
 
 #[tokio::test]

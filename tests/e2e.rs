@@ -11,6 +11,7 @@ mod errors;
 mod forks;
 mod grants;
 mod main_job;
+mod meanwhile;
 mod named_files;
 mod names;
 mod notify;

@@ -8,6 +8,7 @@ use super::twins::{World, calls, effectful, pauses, rule, say, turn};
 use crate::capability::{Escalation, Grants, Rule, Verdict};
 use crate::chain::Actor;
 use crate::clock::Clock;
+use crate::event::Event;
 use crate::pause::PauseStatus;
 use crate::runner::{HostError, Rest};
 use crate::state::decide::Refused;
@@ -59,6 +60,27 @@ async fn h35_a_call_in_doubt_that_nobody_settles_in_time_is_not_said_to_have_not
     assert_eq!(report.state.pauses[0].status, PauseStatus::Expired);
     assert!(calls(&report.state)[0].contains("unknown-outcome"), "{:?}", calls(&report.state));
     assert_eq!(world.ran(), ["ok#1"]);
+}
+
+/// Nothing holds a paused chain but its pause: no process has it, no clock of the host runs over it, and the limits of an
+/// attempt count attempts. Only `expires` of a rule ends a wait.
+#[tokio::test]
+async fn h71_a_paused_chain_is_not_idle() {
+    let mut world = World::new(json!([turn(&["ask", "ok"]), say("done")]));
+    let id = world.run().await.state.id;
+    let (events, pause) = (world.journal.stamped(&id).len(), pauses(&world.journal.state(&id))[0].clone());
+    for year in [2027, 2036, 2126] {
+        world.host.clock = Clock::fixed(format!("{year}-11-29T12:00:00Z").parse().unwrap());
+        world.forget(&id);
+        let report = world.resume(&id).await;
+        assert!(matches!(report.rest, Rest::Paused), "{year}");
+        assert_eq!(pauses(&report.state)[0].status, PauseStatus::Open, "{year}");
+        let written = &world.journal.stamped(&id)[events..];
+        assert!(!written.iter().any(|event| matches!(event.event, Event::PauseClosed { .. })), "{year}: {written:?}");
+    }
+    world.decide(&pause.id, json!({"decision": "approve"})).await.unwrap();
+    assert!(matches!(world.resume(&id).await.rest, Rest::Completed));
+    assert_eq!(world.ran(), ["ask#1", "ok#1", "ask#2"]);
 }
 
 #[tokio::test]

@@ -55,6 +55,7 @@ fn attempt(plugin: &str) -> Attempt {
     Attempt {
         chain: pausegate::chain::ChainId("ch_1".to_owned()),
         plugin: plugin.into(),
+        digest: None,
         tool: "go".into(),
         call_id: "tc_1".into(),
         arguments: "{}".into(),

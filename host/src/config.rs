@@ -2,6 +2,7 @@
 //!
 //! Reads, checks and reports; nothing here prints. A slip in a file is an error with its line, never a default.
 
+mod adapted;
 mod document;
 mod error;
 mod file;
@@ -17,6 +18,7 @@ pub mod warnings;
 pub mod wassette;
 pub mod watched;
 
+pub use adapted::adapted;
 pub use error::ConfigError;
 use file::read_file;
 pub use notify::Channel;

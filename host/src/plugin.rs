@@ -17,6 +17,7 @@ use crate::clock::Lease;
 use crate::digest::Digest;
 use crate::pause::Ask;
 
+mod adapt;
 mod attempt;
 mod bindings;
 mod cache;
@@ -26,6 +27,7 @@ mod console;
 mod contract;
 pub mod difference;
 mod engine;
+mod follow;
 mod fs;
 mod host;
 mod http;
@@ -41,6 +43,7 @@ mod net;
 mod reconcile;
 mod redact;
 mod scrub;
+mod set;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -58,6 +61,7 @@ mod fuzz {
 pub use catalog::Want;
 pub use contract::{ACCEPTED, Declared, offered};
 pub use difference::Catalogue;
+pub use follow::{Change, Following, TellChange};
 /// For the oracle of the grants and for the fuzzers' targets.
 #[cfg(test)]
 pub(crate) use fs::rules as file_rules;
@@ -97,6 +101,28 @@ pub trait Plugins: Send + Sync {
     }
 }
 
+impl<P: Plugins + ?Sized> Plugins for Arc<P> {
+    fn catalog(&self) -> Vec<ToolSpec> {
+        (**self).catalog()
+    }
+
+    fn loaded(&self) -> BTreeMap<String, Digest> {
+        (**self).loaded()
+    }
+
+    fn failures(&self) -> Vec<LoadFailure> {
+        (**self).failures()
+    }
+
+    fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
+        (**self).call(attempt)
+    }
+
+    fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
+        (**self).reconcile(attempt)
+    }
+}
+
 /// A file in the plugin directory that offers no tools, or one tool of it that cannot be offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadFailure {
@@ -110,6 +136,8 @@ pub struct LoadFailure {
 pub struct Attempt {
     pub chain: ChainId,
     pub plugin: String,
+    /// The bytes that it was judged for; `None` runs whichever are loaded.
+    pub digest: Option<Digest>,
     /// The plugin's own name of the tool.
     pub tool: String,
     pub call_id: String,

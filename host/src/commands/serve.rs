@@ -71,7 +71,7 @@ impl Serve {
             let lines = Arc::new(Lines::new(self.json));
             let changes = Changes::default();
             let observer = Arc::new(Poking { changes: changes.clone(), observer: lines.clone() });
-            let host = setup.host(observer, None).await?;
+            let (host, _following) = setup.following_host(observer).await?;
             let settings = self.settings(&setup, &host, models.first())?;
             let tokens = Tokens::new(setup.settings.places.tokens(), setup.clock.clone());
             let nobody = tokens.list()?.is_empty();

@@ -21,7 +21,7 @@ use crate::digest::Digest;
 use crate::journal::{Journal, PostgresJournal, SqliteJournal};
 use crate::model;
 use crate::notify::Delivery;
-use crate::plugin::{PluginConfig, Plugins, WasmPlugins};
+use crate::plugin::{Change, Following, PluginConfig, Plugins, WasmPlugins};
 use crate::report::{self, Color, escape, load};
 use crate::runner::{Host, InForce, Observer, OpenModel, Silent, Unchanging};
 
@@ -167,7 +167,8 @@ impl Setup {
 
     fn plugin_config(&self) -> PluginConfig {
         let places = &self.settings.places;
-        PluginConfig { progress: Some(load::progress()), ..PluginConfig::new(&places.plugins, Some(places.cache.clone())) }
+        let adapt = config::adapted(self.settings.named_grants().unwrap_or(&places.grants));
+        PluginConfig { progress: Some(load::progress()), adapt, ..PluginConfig::new(&places.plugins, Some(places.cache.clone())) }
     }
 
     /// Those that the settings choose.
@@ -175,7 +176,7 @@ impl Setup {
         Ok(self.chosen(self.wasm_plugins().await?))
     }
 
-    fn chosen(&self, plugins: WasmPlugins) -> Arc<dyn Plugins> {
+    fn chosen(&self, plugins: impl Plugins + 'static) -> Arc<dyn Plugins> {
         match &self.settings.only_plugins {
             Some(names) => Arc::new(Chosen::new(plugins, names.clone())),
             None => Arc::new(plugins),
@@ -184,19 +185,39 @@ impl Setup {
 
     /// Everything, for commands that carry chains on.
     pub async fn host(&self, observer: Arc<dyn Observer>, record: Option<&Path>) -> Result<Host, Failure> {
+        Ok(self.host_on(observer, record).await?.0)
+    }
+
+    /// The same for hosts that run long: the plugin directory is followed while the second value lives.
+    pub async fn following_host(&self, observer: Arc<dyn Observer>) -> Result<(Host, Following), Failure> {
+        let (host, plugins) = self.host_on(observer, None).await?;
+        let grants = host.grants.clone();
+        let tell = move |change: Change| {
+            report::note(&load::change(&change));
+            if let Change::Loaded(name, digest) = &change
+                && grants.latest().plugins.get(name).is_some_and(|section| !section.digest.matches(digest))
+            {
+                report::note(&load::quarantined(name));
+            }
+        };
+        Ok((host, plugins.follow(Box::new(tell))))
+    }
+
+    async fn host_on(&self, observer: Arc<dyn Observer>, record: Option<&Path>) -> Result<(Host, Arc<WasmPlugins>), Failure> {
         // A grants file that cannot be followed is said before anything is compiled for it.
         let watched = Arc::new(self.watched_grants()?);
         let grants = watched.latest();
         let bare = self.bare()?;
         bare.journal.ready().await?;
-        let plugins = self.chosen(self.load_plugins(self.largest_memory()?, Some(bare.journal.clone())).await?);
+        let loaded = Arc::new(self.load_plugins(self.largest_memory()?, Some(bare.journal.clone())).await?);
+        let plugins = self.chosen(Arc::clone(&loaded));
         for failure in plugins.failures() {
             report::note(&load::failure(&failure));
         }
         load::same_names(&plugins.catalog()).iter().for_each(|warning| report::note(warning));
         grants.unknown_tools(&plugins.catalog()).iter().for_each(|warning| report::note(&load::warning(warning)));
         quarantined(&grants, &*plugins).iter().for_each(|plugin| report::note(&load::quarantined(plugin)));
-        Ok(Host { plugins, grants: watched, observer, models: self.models(record), ..bare })
+        Ok((Host { plugins, grants: watched, observer, models: self.models(record), ..bare }, loaded))
     }
 
     /// For commands that decide: no plugin is loaded, no model can be asked.

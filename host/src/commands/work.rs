@@ -52,7 +52,11 @@ impl Worker {
         runtime::full(async {
             let interrupt = interrupt::on_signal()?;
             let lines = Arc::new(Lines::new(self.json));
-            let host = setup.host(lines.clone(), None).await?;
+            // What runs until nothing is left is done with what was there when it began.
+            let (host, _following) = match self.once {
+                true => (setup.host(lines.clone(), None).await?, None),
+                false => setup.following_host(lines.clone()).await.map(|(host, following)| (host, Some(following)))?,
+            };
             let look = if setup.settings.postgres.is_some() { LOOK_SERVER } else { LOOK_FILE };
             let places = self.places.iter().cloned().chain([identity::host()]).collect();
             let work = Work { workers: usize::try_from(self.workers).unwrap_or(WORKERS), once: self.once, places, look };

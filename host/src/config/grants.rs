@@ -17,7 +17,7 @@ mod secret;
 mod tool;
 
 /// Keys that mean something in a later version; ignoring one would promise what is not enforced.
-const LATER: &[&str] = &["secrets", "adapt", "expiry"];
+const LATER: &[&str] = &["secrets", "expiry"];
 
 /// A missing file is an empty one, unless it was named; `host` is this machine's name, for approvers.
 pub fn load(named: Option<&Path>, places: &Places, host: &str) -> Result<Grants, ConfigError> {

@@ -13,7 +13,7 @@ use super::engine::Ticker;
 use super::keyvalue::Values;
 use super::ledger::Ledger;
 use super::limits::{self, Stop, Watch};
-use super::load::CHECK_TIME;
+use super::load::{CHECK_TIME, Entry};
 use super::meter::metered;
 use super::net::Net;
 use super::state::State;
@@ -40,7 +40,7 @@ pub struct Bench {
 
 /// What an attempt needs of its plugin.
 pub struct Target<'a> {
-    pub pre: &'a PluginKeyvaluePre<State>,
+    pub entry: &'a Entry,
     /// One permit per call of this plugin at the same time.
     pub turns: &'a Semaphore,
     pub output_schema: Option<&'a Schema>,
@@ -85,8 +85,13 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
     let output_bytes = limits.output_bytes;
     let work = async {
         let _turn = target.turns.acquire().await;
-        with_instance(bench, target.pre, state, &limits, async |plugin, store| plugin.pausegate_plugin_tools().call_call_tool(store, &call).await)
-            .await
+        match target.entry {
+            Entry::Contract { pre, .. } => {
+                let tools = async |plugin: &Instance, store: &mut Store<State>| plugin.pausegate_plugin_tools().call_call_tool(store, &call).await;
+                with_instance(bench, pre, state, &limits, tools).await
+            }
+            Entry::Adapted(adapted) => with_store(bench, state, &limits, async |store| adapted.call(store, &call).await).await,
+        }
     };
     let ended = match watched(&watch, &ledger, work).await {
         Ok(types::Outcome::Pause(pause)) => paused(pause, Arc::clone(&vault)).await,

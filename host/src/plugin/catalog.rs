@@ -91,6 +91,11 @@ impl Told {
 }
 
 impl ToldTool {
+    /// Of a component that does not say it itself.
+    pub fn adapted(name: &str, description: String, input_schema: String, effects: Effects) -> Self {
+        Self { name: name.to_owned(), title: None, description, input_schema, output_schema: None, effects }
+    }
+
     fn check(&self, plugin: &str, digest: &Digest) -> Result<Tool, String> {
         let name = names::exposed(plugin, &self.name)?;
         if self.description.trim().is_empty() {

@@ -19,7 +19,9 @@ pub enum NotAPlugin {
     Damaged(String),
     #[error("built for {found}, this host accepts {ACCEPTED}.x; rebuild it with a matching SDK")]
     OtherContract { found: String },
-    #[error("no plugin: a component that exports {found}; a plugin exports {ACCEPTED}.x")]
+    #[error(
+        "no plugin: a component that exports {found}; a plugin exports {ACCEPTED}.x, and with `adapt = true` in its section of the grants file its functions are tools"
+    )]
     NoContract { found: String },
 }
 
@@ -42,6 +44,11 @@ pub fn check(bytes: &[u8]) -> Result<(), NotAPlugin> {
         return Err(NotAPlugin::NoContract { found: super::text::cut(&found, 200).into_owned() });
     }
     Err(NotAPlugin::OtherContract { found: super::text::cut(&ours.join(", "), 200).into_owned() })
+}
+
+/// A whole component that does not know the contract at all.
+pub fn is_foreign(bytes: &[u8]) -> bool {
+    matches!(check(bytes), Err(NotAPlugin::NoContract { .. }))
 }
 
 fn accepts(name: &str) -> bool {
@@ -145,7 +152,8 @@ mod tests {
         }
         assert_eq!(
             told(&["wasi:cli/run@0.2.3"]).unwrap_err(),
-            "no plugin: a component that exports wasi:cli/run@0.2.3; a plugin exports pausegate:plugin/tools@0.1.x"
+            "no plugin: a component that exports wasi:cli/run@0.2.3; a plugin exports pausegate:plugin/tools@0.1.x, and with `adapt = true` in \
+             its section of the grants file its functions are tools"
         );
         assert!(told(&[]).unwrap_err().contains("exports nothing"));
     }

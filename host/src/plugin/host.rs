@@ -1,8 +1,8 @@
 //! All plugins of a directory, loaded and callable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -11,11 +11,11 @@ use tokio::sync::Semaphore;
 
 use super::attempt::{self, Bench, Target};
 use super::cache::Cache;
-use super::catalog::Tool;
 use super::engine::{self, Ticker};
-use super::load::{COMPILE_TIME, LIST_TOOLS, LoadProgress, LoadStage, Loaded, Loader, OnProgress, Plugin};
+use super::load::{COMPILE_TIME, Entry, LIST_TOOLS, LoadProgress, LoadStage, Loaded, Loader, OnProgress, Plugin};
 use super::net::{Net, Resolve, SystemResolver};
 use super::reconcile;
+use super::set::Set;
 use super::state;
 use super::vault::{ReadSecret, SystemSecrets};
 use crate::call::{Finding, ToolResult, ToolSpec, kind};
@@ -49,6 +49,8 @@ pub struct PluginConfig {
     pub values: Option<Arc<dyn KeyValues>>,
     /// Values of secrets; tests have their own.
     pub secrets: Arc<dyn ReadSecret>,
+    /// Names of plugins that need not know the contract: their functions are tools.
+    pub adapt: BTreeSet<String>,
 }
 
 impl PluginConfig {
@@ -66,6 +68,7 @@ impl PluginConfig {
             tls_roots: None,
             values: None,
             secrets: Arc::new(SystemSecrets),
+            adapt: BTreeSet::new(),
         }
     }
 }
@@ -80,9 +83,10 @@ pub enum PluginsError {
 
 /// The plugins of a directory on wasmtime.
 pub struct WasmPlugins {
-    bench: Arc<Bench>,
-    plugins: BTreeMap<String, Plugin>,
-    failures: Vec<LoadFailure>,
+    pub(super) loader: Arc<Loader>,
+    pub(super) dir: PathBuf,
+    /// Replaced as a whole, by whoever follows the directory.
+    set: RwLock<Arc<Set>>,
 }
 
 impl WasmPlugins {
@@ -90,31 +94,44 @@ impl WasmPlugins {
     pub async fn load(config: PluginConfig) -> Result<Self, PluginsError> {
         let dir = config.dir.clone();
         let loader = loader(config)?;
-        let loaded = Arc::clone(&loader).load(&dir).await.map_err(|source| PluginsError::Directory { dir, source })?;
-        Ok(Self::of(&loader, loaded))
+        let loaded = Arc::clone(&loader).load(&dir).await;
+        let loaded = loaded.map_err(|source| PluginsError::Directory { dir: dir.clone(), source })?;
+        Ok(Self::of(loader, dir, loaded))
     }
 
     /// The plugin in one file alone, for `check`; the directory is not looked at.
     pub async fn load_file(config: PluginConfig, file: &Path) -> Result<Self, PluginsError> {
+        let dir = config.dir.clone();
         let loader = loader(config)?;
         let loaded = Arc::clone(&loader).load_one(file).await;
-        Ok(Self::of(&loader, loaded))
+        Ok(Self::of(loader, dir, loaded))
     }
 
-    fn of(loader: &Loader, loaded: Loaded) -> Self {
-        let plugins = loaded.plugins.into_iter().map(|plugin| (plugin.name.clone(), plugin)).collect();
-        Self { bench: Arc::clone(&loader.bench), plugins, failures: loaded.failures }
+    fn of(loader: Arc<Loader>, dir: PathBuf, loaded: Loaded) -> Self {
+        Self { loader, dir, set: RwLock::new(Arc::new(Set::of(loaded))) }
+    }
+
+    /// Those that are loaded now.
+    pub(super) fn set(&self) -> Arc<Set> {
+        Arc::clone(&self.set.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn put(&self, set: Set) {
+        *self.set.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(set);
     }
 
     /// What a plugin offers and would like to be granted, for `trust`.
     pub fn catalogue_of(&self, plugin: &str) -> Option<Catalogue> {
-        let plugin = self.plugins.get(plugin)?;
+        let set = self.set();
+        let plugin = set.get(plugin)?;
         Some(Catalogue { tools: plugin.tools.iter().map(|tool| tool.spec.clone()).collect(), wants: plugin.wants.clone() })
     }
 
-    fn find(&self, plugin: &str, tool: &str) -> Option<(&Plugin, &Tool)> {
-        let plugin = self.plugins.get(plugin)?;
-        Some((plugin, plugin.tools.iter().find(|known| known.spec.tool == tool)?))
+    /// The plugin with the bytes that the attempt was judged for, and the place of the tool.
+    fn find(&self, attempt: &Attempt) -> Option<(Arc<Plugin>, usize)> {
+        let plugin = Arc::clone(self.set().with(&attempt.plugin, attempt.digest.as_ref())?);
+        let place = plugin.tools.iter().position(|known| known.spec.tool == attempt.tool)?;
+        Some((plugin, place))
     }
 }
 
@@ -137,6 +154,7 @@ fn loader(config: PluginConfig) -> Result<Arc<Loader>, PluginsError> {
     Ok(Arc::new(Loader {
         bench: Arc::new(bench),
         linker,
+        adapt: config.adapt,
         cache,
         turns_per_plugin: config.calls_per_plugin,
         compile_time: config.compile_time,
@@ -147,23 +165,24 @@ fn loader(config: PluginConfig) -> Result<Arc<Loader>, PluginsError> {
 
 impl Plugins for WasmPlugins {
     fn catalog(&self) -> Vec<ToolSpec> {
-        self.plugins.values().flat_map(|plugin| plugin.tools.iter().map(|tool| tool.spec.clone())).collect()
+        self.set().plugins().flat_map(|plugin| plugin.tools.iter().map(|tool| tool.spec.clone())).collect()
     }
 
     fn loaded(&self) -> BTreeMap<String, Digest> {
-        self.plugins.iter().map(|(name, plugin)| (name.clone(), plugin.digest.clone())).collect()
+        self.set().plugins().map(|plugin| (plugin.name.clone(), plugin.digest.clone())).collect()
     }
 
     fn failures(&self) -> Vec<LoadFailure> {
-        self.failures.clone()
+        self.set().failures().to_vec()
     }
 
     fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
         Box::pin(async move {
-            match self.find(&attempt.plugin, &attempt.tool) {
-                Some((plugin, tool)) => {
-                    let target = Target { pre: &plugin.pre, turns: &plugin.turns, output_schema: tool.output_schema.as_ref() };
-                    attempt::run(&self.bench, target, attempt).await
+            match self.find(&attempt) {
+                Some((plugin, place)) => {
+                    let output_schema = plugin.tools[place].output_schema.as_ref();
+                    let target = Target { entry: &plugin.entry, turns: &plugin.turns, output_schema };
+                    attempt::run(&self.loader.bench, target, attempt).await
                 }
                 None => not_loaded(&attempt),
             }
@@ -172,9 +191,9 @@ impl Plugins for WasmPlugins {
 
     fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
         Box::pin(async move {
-            let (plugin, tool) = self.find(&attempt.plugin, &attempt.tool)?;
-            let pre = plugin.reconcile.as_ref()?;
-            Some(reconcile::run(&self.bench, pre, &plugin.turns, tool.output_schema.as_ref(), attempt).await)
+            let (plugin, place) = self.find(&attempt)?;
+            let Entry::Contract { reconcile: Some(pre), .. } = &plugin.entry else { return None };
+            Some(reconcile::run(&self.loader.bench, pre, &plugin.turns, plugin.tools[place].output_schema.as_ref(), attempt).await)
         })
     }
 }

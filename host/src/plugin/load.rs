@@ -1,5 +1,6 @@
 //! A directory of `.wasm` files becomes plugins: hashed, compiled once, asked for their tools, each on its own.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use tokio::task::JoinSet;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
+use super::adapt::{Adapted, Adapting};
 use super::attempt::{self, Bench};
 use super::bindings::PluginKeyvaluePre;
 use super::cache::Cache;
@@ -46,12 +48,21 @@ const RECONCILE: &str = "pausegate:plugin/reconcile@0.1.0";
 pub struct Plugin {
     pub name: String,
     pub digest: Digest,
-    pub pre: PluginKeyvaluePre<State>,
-    /// Where it can tell what became of an attempt.
-    pub reconcile: Option<reconcile::Pre>,
+    pub entry: Entry,
     pub tools: Vec<Tool>,
     pub wants: Vec<Want>,
     pub turns: Semaphore,
+}
+
+/// How it is called.
+pub enum Entry {
+    Contract {
+        pre: PluginKeyvaluePre<State>,
+        /// Where it can tell what became of an attempt.
+        reconcile: Option<reconcile::Pre>,
+    },
+    /// It does not know the contract.
+    Adapted(Adapted),
 }
 
 /// Where loading one plugin stands.
@@ -78,6 +89,8 @@ pub type OnProgress = Arc<dyn Fn(LoadProgress) + Send + Sync>;
 pub struct Loader {
     pub bench: Arc<Bench>,
     pub linker: Linker<State>,
+    /// Plugins that need not know the contract.
+    pub adapt: BTreeSet<String>,
     pub cache: Cache,
     pub turns_per_plugin: usize,
     pub compile_time: Duration,
@@ -100,6 +113,11 @@ impl Loader {
     /// One file, wherever it is and whatever it ends in.
     pub async fn load_one(self: Arc<Self>, file: &Path) -> Loaded {
         self.load_all(named(vec![file.to_owned()])).await
+    }
+
+    /// These files, each under its name.
+    pub async fn load_files(self: Arc<Self>, files: Vec<(String, PathBuf)>) -> Loaded {
+        self.load_all(Listed { files, failures: Vec::new() }).await
     }
 
     /// At most as many at once as there are processors.
@@ -135,44 +153,67 @@ impl Loader {
 
     async fn load_file(self: &Arc<Self>, name: &str, path: PathBuf) -> Result<(Plugin, Vec<LoadFailure>), String> {
         let loader = Arc::clone(self);
-        let found = blocking(move || loader.find(&path)).await?;
-        let (digest, component) = match found {
-            Found::Compiled(digest, component) => (digest, component),
-            Found::Bytes(digest, bytes) => {
+        let adapt = self.adapt.contains(name);
+        let Found { digest, bytes, compiled } = blocking(move || loader.find(&path, adapt)).await?;
+        let component = match compiled {
+            Some(component) => component,
+            None => {
                 self.tell(name, LoadStage::Compiling);
-                let (loader, key) = (Arc::clone(self), digest.clone());
+                let (loader, key, bytes) = (Arc::clone(self), digest.clone(), Arc::clone(&bytes));
                 let compiled = blocking(move || loader.compile(&key, &bytes));
-                let component = tokio::time::timeout(self.compile_time, compiled)
+                tokio::time::timeout(self.compile_time, compiled)
                     .await
-                    .map_err(|_| format!("compiling took longer than {:?}", self.compile_time))??;
-                (digest, component)
+                    .map_err(|_| format!("compiling took longer than {:?}", self.compile_time))??
             }
         };
+        let (entry, told, misfits) = self.entry(name, &digest, component, bytes).await?;
+        let (wants, checked_name, checked_digest) = (told.wants.clone(), name.to_owned(), digest.clone());
+        let checking = blocking(move || Ok(told.check(&checked_name, &checked_digest)));
+        let (tools, mut bad_tools) =
+            tokio::time::timeout(CHECK_TIME, checking).await.map_err(|_| format!("checking its schemas took longer than {CHECK_TIME:?}"))??;
+        bad_tools.extend(misfits);
+        let plugin = Plugin { name: name.to_owned(), digest, entry, tools, wants, turns: Semaphore::new(self.turns_per_plugin) };
+        Ok((plugin, bad_tools))
+    }
+
+    /// How it is called, what it says it offers, and functions that cannot be offered.
+    async fn entry(
+        self: &Arc<Self>,
+        name: &str,
+        digest: &Digest,
+        component: Component,
+        bytes: Arc<Vec<u8>>,
+    ) -> Result<(Entry, Told, Vec<LoadFailure>), String> {
         let misfit = |error: wasmtime::Error| format!("it does not fit this host: {error:#}");
         let linked = self.linker.instantiate_pre(&component).map_err(misfit)?;
+        if self.adapt.contains(name) && contract::is_foreign(&bytes) {
+            let (loader, plugin) = (Arc::clone(self), name.to_owned());
+            let adapting = blocking(move || Ok(Adapting::new(&loader.bench.engine, &component, linked, &bytes)));
+            let adapted =
+                tokio::time::timeout(CHECK_TIME, adapting).await.map_err(|_| format!("reading its types took longer than {CHECK_TIME:?}"))??;
+            let misfits = adapted.misfits.into_iter().map(|(tool, reason)| LoadFailure { name: format!("{plugin}__{tool}"), reason });
+            return Ok((Entry::Adapted(adapted.adapted), adapted.told, misfits.collect()));
+        }
         let reconcile = match component.get_export(None, RECONCILE) {
             Some(_) => Some(reconcile::Pre::new(linked.clone()).map_err(misfit)?),
             None => None,
         };
-        let pre = PluginKeyvaluePre::new(linked).map_err(misfit)?;
-        let told = self.told(name, &digest, &pre).await?;
-        let (wants, checked_name, checked_digest) = (told.wants.clone(), name.to_owned(), digest.clone());
-        let checking = blocking(move || Ok(told.check(&checked_name, &checked_digest)));
-        let (tools, bad_tools) =
-            tokio::time::timeout(CHECK_TIME, checking).await.map_err(|_| format!("checking its schemas took longer than {CHECK_TIME:?}"))??;
-        let plugin = Plugin { name: name.to_owned(), digest, pre, reconcile, tools, wants, turns: Semaphore::new(self.turns_per_plugin) };
-        Ok((plugin, bad_tools))
+        // Code that is kept from when it was adapted is no plugin by itself.
+        let pre =
+            PluginKeyvaluePre::new(linked).map_err(|error| contract::check(&bytes).err().map_or_else(|| misfit(error), |why| why.to_string()))?;
+        let told = self.told(name, digest, &pre).await?;
+        Ok((Entry::Contract { pre, reconcile }, told, Vec::new()))
     }
 
     /// Reads and hashes the whole file: the digest is what grants hang on, so it is never taken from anything else.
-    fn find(&self, path: &Path) -> Result<Found, String> {
-        let bytes = read_limited(path)?;
+    fn find(&self, path: &Path, adapt: bool) -> Result<Found, String> {
+        let bytes = Arc::new(read_limited(path)?);
         let digest = Digest::of_bytes(&bytes);
-        if let Some(component) = self.cache.load_code(&self.bench.engine, &digest) {
-            return Ok(Found::Compiled(digest, component));
+        let compiled = self.cache.load_code(&self.bench.engine, &digest);
+        if compiled.is_none() && !(adapt && contract::is_foreign(&bytes)) {
+            contract::check(&bytes).map_err(|error| error.to_string())?;
         }
-        contract::check(&bytes).map_err(|error| error.to_string())?;
-        Ok(Found::Bytes(digest, bytes))
+        Ok(Found { digest, bytes, compiled })
     }
 
     fn compile(&self, digest: &Digest, bytes: &[u8]) -> Result<Component, String> {
@@ -199,19 +240,21 @@ impl Loader {
     }
 }
 
-enum Found {
-    Compiled(Digest, Component),
-    Bytes(Digest, Vec<u8>),
+struct Found {
+    digest: Digest,
+    bytes: Arc<Vec<u8>>,
+    /// From the cache.
+    compiled: Option<Component>,
 }
 
 /// Names and paths of the `.wasm` files, sorted, and those whose name is none.
 #[derive(Default)]
-struct Listed {
-    files: Vec<(String, PathBuf)>,
-    failures: Vec<LoadFailure>,
+pub struct Listed {
+    pub files: Vec<(String, PathBuf)>,
+    pub failures: Vec<LoadFailure>,
 }
 
-fn plugin_files(dir: &Path) -> std::io::Result<Listed> {
+pub fn plugin_files(dir: &Path) -> std::io::Result<Listed> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Listed::default()),
         entries => entries?,

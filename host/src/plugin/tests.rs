@@ -13,8 +13,10 @@ use super::*;
 use crate::call::{Content, Failure};
 use crate::capability::{Access, HeldFs, HeldHttp};
 
+mod adapted;
 mod bounds;
 mod files;
+mod follow;
 mod held_back;
 mod imports;
 mod let_go;
@@ -73,6 +75,7 @@ pub fn attempt(tool: &str, arguments: Value) -> Attempt {
     Attempt {
         chain: ChainId("ch_1".into()),
         plugin: "probe".into(),
+        digest: None,
         tool: tool.into(),
         call_id: "tc_1".into(),
         arguments: crate::digest::canonical(&arguments),

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::escape;
 use crate::call::ToolSpec;
-use crate::plugin::{LoadFailure, LoadProgress, LoadStage, OnProgress};
+use crate::plugin::{Change, LoadFailure, LoadProgress, LoadStage, OnProgress};
 
 static BARS: Mutex<Option<HashMap<String, ProgressBar>>> = Mutex::new(None);
 
@@ -51,6 +51,21 @@ pub fn quarantined(plugin: &str) -> String {
         "plugin `{plugin}` has other bytes than were trusted and holds nothing: `pausegate trust {plugin} --dry-run` shows what changed, \
          `pausegate trust {plugin}` trusts it"
     )
+}
+
+/// What became of a change in the plugin directory.
+pub fn change(change: &Change) -> String {
+    match change {
+        Change::Loaded(name, digest) => {
+            format!("plugin `{}` is loaded as {digest}; calls that run end on what they started with", escape::line(name))
+        }
+        Change::Failed(failed) => failure(failed),
+        Change::Kept(failed) => {
+            let name = escape::line(&failed.name);
+            format!("plugin `{name}` stays as it was, what took its place does not load: {}", escape::line(&failed.reason))
+        }
+        Change::Gone(name) => format!("plugin `{}` is gone; calls of it that run go on", escape::line(name)),
+    }
 }
 
 pub fn failure(failure: &LoadFailure) -> String {

@@ -150,6 +150,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
     Attempt {
         chain: state.id.clone(),
         plugin: tool.plugin.clone(),
+        digest: Some(tool.plugin_digest.clone()),
         tool: tool.tool.clone(),
         call_id: call.id.clone(),
         arguments,

@@ -11,7 +11,7 @@ use super::attempts::Attempts;
 use super::open::OpenChain;
 use super::recover::recover_all;
 use super::redact::Replies;
-use super::{HostError, Report, Rest};
+use super::{Host, HostError, Report, Rest};
 use crate::call::result::to_base64;
 use crate::call::{CallKey, CallStatus, ToolSpec};
 use crate::capability::Grants;
@@ -137,10 +137,20 @@ impl Driver {
             if self.interrupt.is_cancelled() {
                 return self.interrupted(chain).await;
             }
+            self.look(&chain.host);
             let next = self.next(&chain.state);
             if let Some(rest) = self.step(chain, next).await? {
                 return Ok(rest);
             }
+        }
+    }
+
+    /// A long-running host follows its plugin directory: bytes are compared when a call starts.
+    fn look(&mut self, host: &Host) {
+        let loaded = host.plugins.loaded();
+        if loaded != self.loaded {
+            self.loaded = loaded;
+            self.failures = host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
         }
     }
 

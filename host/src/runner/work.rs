@@ -70,10 +70,16 @@ impl Worker<'_> {
         // Where the look through waiting chains has come; `None` once it is through.
         let mut looked = Some(None);
         let mut grants = self.host.grants.settled().await;
+        let mut loaded = self.host.plugins.loaded();
         loop {
             let latest = self.host.grants.settled().await;
             if !Arc::ptr_eq(&grants, &latest) {
                 grants = latest;
+                looked = Some(None);
+            }
+            let now_loaded = self.host.plugins.loaded();
+            if loaded != now_loaded {
+                loaded = now_loaded;
                 looked = Some(None);
             }
             let claimed = match self.claim(&left_alone).await {

@@ -60,6 +60,7 @@ fn attempt(plugins: &WasmPlugins) -> Attempt {
     Attempt {
         chain: pausegate::chain::ChainId("ch_1".into()),
         plugin: spec.plugin,
+        digest: None,
         tool: spec.tool,
         call_id: "tc_01jgfj1zzz0000000000000000".to_owned(),
         arguments: canonical(&arguments()),

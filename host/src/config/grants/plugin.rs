@@ -16,8 +16,10 @@ pub(super) fn read(
     file: &Path,
     enclosure: &Enclosure,
 ) -> Result<PluginGrants, ConfigError> {
-    section.only(&["digest", "fs", "http", "kv", "env", "config", "tools", "reconcile", "limits", "on_missing"], LATER)?;
+    section.only(&["digest", "adapt", "fs", "http", "kv", "env", "config", "tools", "reconcile", "limits", "on_missing"], LATER)?;
     let on_missing = read_on_missing(section, on_missing)?;
+    // Read where plugins are loaded, by `adapt::names`.
+    section.get("adapt").map(|item| item.boolean()).transpose()?;
     let folder = file.parent().unwrap_or(Path::new(""));
     let fs = match section.get("fs") {
         Some(lines) => read_all_fs(&lines.sections()?, folder, enclosure, on_missing)?,

@@ -18,6 +18,7 @@ mod notify;
 mod output;
 mod policy;
 mod questions;
+mod retold;
 mod review;
 mod sandbox;
 mod secrets;

@@ -64,6 +64,7 @@ fn attempt(plugin: &str) -> Attempt {
         approved: false,
         answers: Vec::new(),
         state: None,
+        recorded: Default::default(),
         effects: Effects::Once,
         held: Held::default(),
         limits: limits(),
@@ -103,6 +104,7 @@ fn check_call(name: &str, guest: &Hostile, outcome: &AttemptOutcome) -> Result<(
     let came = match &outcome.ended {
         Ended::Pause(_) => "pauses".to_owned(),
         Ended::HeldBack(frozen) => format!("held back: {frozen}"),
+        Ended::Diverged(why) => why.clone(),
         Ended::Result(ToolResult::Success { .. }) => "done".to_owned(),
         Ended::Result(ToolResult::Failure(failure)) => failure.kind.clone(),
     };
@@ -132,7 +134,7 @@ fn size(outcome: &AttemptOutcome) -> usize {
             content.iter().map(|piece| if let Content::Text { text } = piece { text.len() } else { 0 }).sum()
         }
         Ended::Pause(pause) => pause.reason.len() + pause.state.as_ref().map_or(0, Vec::len),
-        Ended::HeldBack(_) => 0,
+        Ended::HeldBack(_) | Ended::Diverged(_) => 0,
     }
 }
 

@@ -9,10 +9,12 @@ use crate::digest::Digest;
 
 pub mod arguments;
 pub mod finding;
+pub mod recording;
 pub mod result;
 pub mod schema;
 
 pub use finding::Finding;
+pub use recording::Recording;
 pub use result::{Content, EffectState, Failure, ToolResult, kind};
 
 /// The host's own key of a call inside its chain. Provider ids may repeat, be empty or missing; this does not.

@@ -1,14 +1,29 @@
 //! The one place that asks for time or randomness.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
+use crate::digest::Hasher;
+
 mod lease;
 
 pub use lease::{Lease, since_boot};
+
+/// The wall clock as guests read it.
+pub fn since_1970() -> Duration {
+    Duration::try_from(Timestamp::now().duration_since(Timestamp::UNIX_EPOCH)).unwrap_or_default()
+}
+
+/// What nobody can guess: the random parts of ids, 80 bits each, together.
+pub fn secret() -> [u8; 32] {
+    let mut hasher = Hasher::new("pausegate-secret/1");
+    (0..4).for_each(|_| hasher.part(&Ulid::generate().to_bytes()));
+    *hasher.digest().as_bytes()
+}
 
 /// Time and fresh ids; tests have a fixed one.
 #[derive(Clone)]

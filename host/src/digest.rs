@@ -57,6 +57,39 @@ impl Digest {
     }
 }
 
+/// A digest of what comes in pieces.
+#[derive(Clone)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    pub fn new(domain: &str) -> Self {
+        Self(Sha256::new_with_prefix(domain.as_bytes()))
+    }
+
+    /// With its length before it, so that no two rows of parts are the same bytes.
+    pub fn part(&mut self, part: &[u8]) {
+        self.0.update((part.len() as u64).to_be_bytes());
+        self.0.update(part);
+    }
+
+    /// What ends it, as long as it may be.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn digest(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+
+    /// One of the blocks that follow from a secret, told apart by two numbers.
+    pub fn block(secret: &[u8; 32], stream: u8, count: u64) -> [u8; 32] {
+        let mut hasher = Sha256::new_with_prefix(secret);
+        hasher.update([stream]);
+        hasher.update(count.to_be_bytes());
+        hasher.finalize().into()
+    }
+}
+
 /// A JSON object written in its canonical form key by key, for what is hashed at every call: to build it as a value
 /// first takes longer than to hash it.
 pub struct Object {

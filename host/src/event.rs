@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::call::{CallKey, CallStatus, Effects, ToolResult, ToolSpec};
+use crate::call::{CallKey, CallStatus, Effects, Recording, ToolResult, ToolSpec};
 use crate::capability::{Refusal, Uses};
 use crate::chain::message::{Message, Part};
 use crate::chain::{Actor, Blocked, ChainId, Epoch, Fork, Seq, Settings};
@@ -106,6 +106,12 @@ pub enum Event {
         uses: Uses,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         refusals: Vec<Refusal>,
+        /// What it got from outside beyond what earlier attempts got: the next one gets the same.
+        #[serde(default, skip_serializing_if = "Recording::is_empty")]
+        recorded: Recording,
+        /// It asked for something else than the attempts before: what they got is not given again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        diverged: bool,
     },
     /// Its attempt ended without a result, and it may start again.
     CallRecovered {

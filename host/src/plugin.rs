@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{Effects, Finding, ToolResult, ToolSpec};
+use crate::call::{Effects, Finding, Recording, ToolResult, ToolSpec};
 use crate::capability::{FrozenUse, Held, Limits, Refusal, Uses};
 use crate::chain::ChainId;
 use crate::clock::Lease;
@@ -22,6 +22,7 @@ mod attempt;
 mod bindings;
 mod cache;
 mod catalog;
+mod chance;
 mod config;
 mod console;
 mod contract;
@@ -41,6 +42,7 @@ mod meter;
 mod names;
 mod net;
 mod reconcile;
+mod recorder;
 mod redact;
 mod scrub;
 mod set;
@@ -150,6 +152,8 @@ pub struct Attempt {
     /// Oldest first.
     pub answers: Vec<Answer>,
     pub state: Option<Vec<u8>>,
+    /// What earlier attempts of the call got from outside.
+    pub recorded: Recording,
     pub effects: Effects,
     pub held: Held,
     /// What of it the operator still gives; `None` where that cannot change meanwhile.
@@ -194,14 +198,18 @@ pub struct AttemptOutcome {
     pub uses: Uses,
     /// Uses that were refused, first ones first, limited.
     pub refusals: Vec<Refusal>,
+    /// What it got from outside beyond what it was given of earlier attempts, where it paused.
+    pub recorded: Recording,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ended {
     Result(ToolResult),
     Pause(Asked),
-    /// It reached for what only an approval opens, before it had any effect.
+    /// It reached for what only an approval opens, before it had any effect that is not recorded.
     HeldBack(FrozenUse),
+    /// It asked for something else than the attempts before it did at that place; says what.
+    Diverged(String),
 }
 
 /// A pause as the plugin returned it, lifted and checked.

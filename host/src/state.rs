@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call::{CallKey, CallStatus, ToolResult, ToolSpec};
+use crate::call::{CallKey, CallStatus, Recording, ToolResult, ToolSpec};
 use crate::capability::{FrozenUse, Refusal, Uses};
 use crate::chain::message::{Message, Part};
 use crate::chain::{Actor, Blocked, ChainId, ChainStatus, Fork, Seq, Settings};
@@ -112,6 +112,9 @@ pub struct Call {
     pub answers: Vec<Answered>,
     /// What the plugin's last pause saved, base64.
     pub saved: Option<String>,
+    /// What its attempts got from outside before they paused.
+    #[serde(skip)]
+    pub recording: Recording,
     /// How often it paused.
     pub pauses: u32,
     /// Of all attempts.

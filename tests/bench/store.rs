@@ -141,7 +141,7 @@ impl Plugins for Idle {
 
     fn call(&self, _attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
         let ended = Ended::Result(ToolResult::text("done"));
-        std::future::ready(AttemptOutcome { ended, uses: Uses::default(), refusals: Vec::new() }).boxed()
+        std::future::ready(AttemptOutcome { ended, uses: Uses::default(), refusals: Vec::new(), recorded: Default::default() }).boxed()
     }
 }
 

@@ -23,6 +23,8 @@ pub mod kind {
     pub const EXPIRED: &str = "expired";
     pub const NOT_LOADED: &str = "not-loaded";
     pub const CANCELLED: &str = "cancelled";
+    /// Made again after a pause, a call asked for something else than before.
+    pub const NONDETERMINISTIC: &str = "nondeterministic";
     pub const UNKNOWN_OUTCOME: &str = "unknown-outcome";
     pub const FAILED: &str = "failed";
 }

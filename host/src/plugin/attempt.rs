@@ -16,12 +16,13 @@ use super::limits::{self, Stop, Watch};
 use super::load::{CHECK_TIME, Entry};
 use super::meter::metered;
 use super::net::Net;
+use super::recorder::Recorder;
 use super::state::State;
 use super::text::cut;
 use super::vault::{ReadSecret, Vault};
 use super::{lift, trap};
 use crate::call::schema::Schema;
-use crate::call::{Effects, Failure, ToolResult, kind};
+use crate::call::{Effects, Failure, Recording, ToolResult, kind};
 use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Access, Held, Limits, is_safe};
 use crate::pause::Ask;
@@ -60,7 +61,8 @@ pub struct Prepared {
 pub fn prepare(bench: &Bench, attempt: Attempt) -> Prepared {
     let held = narrowed(attempt.held, attempt.effects);
     let vault = Arc::new(Vault::new(&held, Arc::clone(&bench.secrets)));
-    let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault), attempt.still).under(attempt.lease));
+    let recorder = Recorder::new(attempt.recorded, attempt.state.is_some());
+    let ledger = Arc::new(Ledger::new(&attempt.plugin, Arc::clone(&vault), attempt.still).under(attempt.lease).recalling(recorder));
     let console = Arc::new(Console::new(attempt.call_id.clone(), attempt.watcher.clone(), Arc::clone(&vault)));
     let watch = Watch::start(&attempt.limits, attempt.cancel.clone(), attempt.let_go.clone());
     let values = Values::new(&held, &attempt.plugin, &attempt.chain, Arc::clone(&ledger), bench.values.clone());
@@ -103,8 +105,25 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
     let ended = ended.unwrap_or_else(|failure| Ended::Result(ToolResult::Failure(Failure { message: vault.text(failure.message), ..failure })));
     // Whatever the guest made of it, and however it ended meanwhile.
     let ended = ledger.held_back().map_or(ended, Ended::HeldBack);
+    let ended = ledger.diverged().map_or(ended, Ended::Diverged);
+    let (uses, recorded) = (ledger.uses(), left_for_the_next(&ended, &ledger));
+    if matches!(ended, Ended::Pause(_)) && uses.fs_writes > 0 {
+        let writes = uses.fs_writes;
+        console.log(
+            "warn",
+            format!("paused after {writes} changes to files, which the next attempt makes again: ask first, and change files afterwards"),
+        );
+    }
     console.finish();
-    AttemptOutcome { ended, uses: ledger.uses(), refusals: ledger.refusals() }
+    AttemptOutcome { ended, uses, refusals: ledger.refusals(), recorded }
+}
+
+/// Of an attempt that there will be no other after, nothing.
+fn left_for_the_next(ended: &Ended, ledger: &Ledger) -> Recording {
+    match ended {
+        Ended::Pause(_) | Ended::HeldBack(_) => ledger.recorder.recorded(),
+        Ended::Result(_) | Ended::Diverged(_) => Recording::default(),
+    }
 }
 
 /// A tool that failed after a request of its own lacked a secret failed for that, whatever it made of it.

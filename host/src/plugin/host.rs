@@ -200,5 +200,10 @@ impl Plugins for WasmPlugins {
 
 fn not_loaded(attempt: &Attempt) -> AttemptOutcome {
     let message = format!("no loaded plugin `{}` offers a tool `{}`", attempt.plugin, attempt.tool);
-    AttemptOutcome { ended: Ended::Result(ToolResult::failure(kind::NOT_LOADED, message)), uses: Uses::default(), refusals: Vec::new() }
+    AttemptOutcome {
+        ended: Ended::Result(ToolResult::failure(kind::NOT_LOADED, message)),
+        uses: Uses::default(),
+        refusals: Vec::new(),
+        recorded: Default::default(),
+    }
 }

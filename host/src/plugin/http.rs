@@ -1,6 +1,7 @@
 //! Outgoing HTTP: every request is brought into one form, judged against the lines that an attempt holds, and sent to an
 //! address that was looked up once and checked. Redirects go to the guest, no proxy is used. Secrets are put in on the
-//! way out, after the guest's own words were looked through, and taken out of what comes back.
+//! way out, after the guest's own words were looked through, and taken out of what comes back. What came back is recorded:
+//! made again after a pause, a call is given it, and the request is not made again.
 
 use std::cell::OnceCell;
 use std::pin::Pin;
@@ -23,6 +24,7 @@ mod body;
 pub mod form;
 mod guard;
 mod pool;
+mod recall;
 mod send;
 
 use form::{is_local, normal_form};
@@ -111,6 +113,7 @@ impl Requests {
             options: options.unwrap_or_default(),
             deadline: self.deadline,
             connection,
+            place: self.ledger.recorder.place(),
             ledger: Arc::clone(&self.ledger),
             net: Arc::clone(&self.net),
         })

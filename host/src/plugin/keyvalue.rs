@@ -1,7 +1,8 @@
 //! `wasi:keyvalue`: values that a plugin keeps between calls, in the one bucket that its grant says.
 //!
 //! Which bucket is settled before the guest runs, from its plugin and chain: it names keys and nothing else. A refusal
-//! is the interface's own error.
+//! is the interface's own error. What was read and changed is recorded, and given again to an attempt that is made after a
+//! pause.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,12 +12,16 @@ use super::bindings::more::wasi::keyvalue::{atomics, batch};
 use super::bindings::wasi::keyvalue::store::{self, Error, KeyResponse};
 use super::ledger::{Ending, HadEffect, Ledger, too_late};
 use super::limits::CROSSING_BYTES_MAX;
+use super::recorder::{self, Recall, Slot};
 use super::state::State;
+use super::text::cut;
+use crate::call::recording::Answer;
+use crate::call::result::{from_base64, to_base64};
 use crate::capability::frozen::{KvOperation, KvUse, PREVIEW_BYTES_MAX};
 use crate::capability::keyvalue::{Bucket, Change, HeldKv, KeyValues, KvError, Quota};
 use crate::capability::{Access, FrozenUse, Held, Opening, Refusal};
 use crate::chain::ChainId;
-use crate::digest::Digest;
+use crate::digest::{Digest, Hasher};
 
 /// Bytes of one key.
 pub const KEY_BYTES_MAX: usize = 1 << 10;
@@ -24,6 +29,8 @@ pub const KEY_BYTES_MAX: usize = 1 << 10;
 pub const VALUE_BYTES_MAX: usize = 256 << 10;
 /// Keys of one page of `list-keys`, and of one batch.
 pub const KEYS_AT_ONCE_MAX: usize = 100;
+/// Bytes of the keys that a message names.
+const ASKED_BYTES_SHOWN: usize = 200;
 
 /// What the guest holds of its bucket; which one it is stands in [`Values`].
 pub struct Handle;
@@ -60,6 +67,18 @@ struct Opened {
     waits: bool,
 }
 
+/// A use that was begun: what an earlier attempt got, or one to make.
+enum Begun<'a> {
+    Given(Answer),
+    Make(Making<'a>),
+}
+
+struct Making<'a> {
+    opened: Opened,
+    store: &'a dyn KeyValues,
+    slot: Slot,
+}
+
 impl Values {
     pub fn new(held: &Held, plugin: &str, chain: &ChainId, ledger: Arc<Ledger>, store: Option<Arc<dyn KeyValues>>) -> Self {
         let approved = held.uses.iter().filter_map(|frozen| if let FrozenUse::Kv(frozen) = frozen { Some(frozen.clone()) } else { None });
@@ -85,20 +104,49 @@ impl Values {
         self.store.as_deref().ok_or_else(|| Error::Other("this host keeps no values".to_owned()))
     }
 
-    /// The bucket and its store, where the lines or an approval give so much of it. What only an approval could open
-    /// ends the attempt.
-    async fn at(&self, need: Access, frozen: impl FnOnce() -> KvUse) -> Result<(Opened, &dyn KeyValues), Error> {
-        let store = self.store()?;
+    /// One use of the bucket, where the lines or an approval give so much of it; what an earlier attempt got of it is given
+    /// again. `cursor` is where a list goes on.
+    async fn begin(&self, frozen: KvUse, cursor: Option<u64>) -> Result<Begun<'_>, Error> {
+        let (store, need) = (self.store()?, frozen.operation.access());
         let Some(opened) = self.opened(need) else {
             self.ledger.refuse(self.refusal(need));
             return Err(Error::AccessDenied);
         };
-        if !opened.waits {
-            return Ok((opened, store));
+        let recorder = &self.ledger.recorder;
+        let asked = format!("kv {} {}", frozen.operation.as_str(), cut(&frozen.keys.join(", "), ASKED_BYTES_SHOWN));
+        let (place, request) = (recorder.place(), compared(&frozen, cursor));
+        let again = match recorder.recall(place, &request, &asked) {
+            Recall::Given(Answer::Error { name, text }) => return Err(error(&name, text)),
+            Recall::Given(answer) => return Ok(Begun::Given(answer)),
+            Recall::Make => false,
+            Recall::MakeAgain => true,
+            Recall::Diverged(why) => {
+                self.ledger.diverge(why);
+                std::future::pending().await
+            }
+        };
+        let approved = self.approved(need, &opened, frozen).await;
+        let slot = if again { None } else { recorder.begin(place, request, need == Access::Write) };
+        match approved {
+            Ok(()) => Ok(Begun::Make(Making { opened, store, slot })),
+            Err(error) => self.keep(slot, Err(error), |_| Answer::Unkept),
         }
-        let frozen = frozen();
-        if self.spend(&frozen) {
-            return Ok((opened, store));
+    }
+
+    /// For a later attempt; `answer` says it as it is kept.
+    fn keep<T>(&self, slot: Slot, got: Result<T, Error>, answer: impl FnOnce(&T) -> Answer) -> Result<T, Error> {
+        let answer = match &got {
+            Ok(got) => answer(got),
+            Err(error) => named(error),
+        };
+        self.ledger.recorder.answered(slot, answer);
+        got
+    }
+
+    /// What only an approval could open ends the attempt.
+    async fn approved(&self, need: Access, opened: &Opened, frozen: KvUse) -> Result<(), Error> {
+        if !opened.waits || self.spend(&frozen) {
+            return Ok(());
         }
         let frozen = FrozenUse::Kv(frozen);
         match self.ledger.hold_back(frozen.clone()) {
@@ -145,8 +193,13 @@ impl Values {
 
     async fn get(&self, keys: Vec<String>) -> Result<Vec<Option<Vec<u8>>>, Error> {
         check_keys(&keys)?;
-        let (opened, store) = self.at(Access::Read, || reading(KvOperation::Get, keys.clone())).await?;
-        let values = store.get(&opened.bucket, keys).await.map_err(told)?;
+        let values = match self.begin(reading(KvOperation::Get, keys.clone()), None).await? {
+            Begun::Given(answer) => values(answer)?,
+            Begun::Make(Making { opened, store, slot }) => {
+                let got = store.get(&opened.bucket, keys).await.map_err(told);
+                self.keep(slot, got, |values| Answer::Values { values: values.iter().map(|value| value.as_deref().map(to_base64)).collect() })?
+            }
+        };
         let bytes: usize = values.iter().flatten().map(Vec::len).sum();
         match bytes as u64 <= CROSSING_BYTES_MAX {
             true => Ok(values),
@@ -175,16 +228,32 @@ impl Values {
     }
 
     async fn list(&self, cursor: Option<u64>) -> Result<KeyResponse, Error> {
-        let (opened, store) = self.at(Access::Read, || reading(KvOperation::List, Vec::new())).await?;
-        let page = store.list(&opened.bucket, cursor, KEYS_AT_ONCE_MAX).await.map_err(told)?;
-        Ok(KeyResponse { keys: page.keys, cursor: page.next })
+        match self.begin(reading(KvOperation::List, Vec::new()), cursor).await? {
+            Begun::Given(Answer::Keys { keys, next }) => Ok(KeyResponse { keys, cursor: next }),
+            Begun::Given(_) => Err(unreadable()),
+            Begun::Make(Making { opened, store, slot }) => {
+                let got = store.list(&opened.bucket, cursor, KEYS_AT_ONCE_MAX).await.map_err(told);
+                let page = self.keep(slot, got, |page| Answer::Keys { keys: page.keys.clone(), next: page.next })?;
+                Ok(KeyResponse { keys: page.keys, cursor: page.next })
+            }
+        }
     }
 
     /// Counted before it is asked for: whoever cuts the attempt off meanwhile finds it counted.
     async fn change(&self, change: Change) -> Result<u64, Error> {
         check(&change)?;
         self.check_secrets(&change)?;
-        let (opened, store) = self.at(Access::Write, || changing(&change)).await?;
+        match self.begin(changing(&change), None).await? {
+            Begun::Given(Answer::Changed { number }) => Ok(number),
+            Begun::Given(_) => Err(unreadable()),
+            Begun::Make(making) => {
+                let slot = making.slot;
+                self.keep(slot, self.make(making, change).await, |number| Answer::Changed { number: *number })
+            }
+        }
+    }
+
+    async fn make(&self, Making { opened, store, .. }: Making<'_>, change: Change) -> Result<u64, Error> {
         // An attempt that is about to end has no effect any more.
         self.ledger.kv_write().map_err(|Ending| Error::AccessDenied)?;
         let changed = store.change(&opened.bucket, change, opened.quota).await;
@@ -287,6 +356,42 @@ fn check_keys<'a>(keys: impl IntoIterator<Item = &'a String>) -> Result<(), Erro
 
 fn told(error: KvError) -> Error {
     Error::Other(error.to_string())
+}
+
+/// All of a use that a later one must have in common with it.
+fn compared(frozen: &KvUse, cursor: Option<u64>) -> Hasher {
+    let cursor = cursor.map(u64::to_be_bytes);
+    let keys = frozen.keys.iter().map(String::as_bytes);
+    let parts = [&b"kv"[..], frozen.operation.as_str().as_bytes(), frozen.digest.as_bytes(), cursor.as_ref().map_or(&[][..], |cursor| cursor)];
+    recorder::request(&parts.into_iter().chain(keys).collect::<Vec<_>>())
+}
+
+fn named(error: &Error) -> Answer {
+    let (name, text) = match error {
+        Error::NoSuchStore => ("no-such-store", None),
+        Error::AccessDenied => ("access-denied", None),
+        Error::Other(text) => ("other", Some(text.clone())),
+    };
+    Answer::Error { name: name.to_owned(), text }
+}
+
+fn error(name: &str, text: Option<String>) -> Error {
+    match name {
+        "no-such-store" => Error::NoSuchStore,
+        "access-denied" => Error::AccessDenied,
+        _ => Error::Other(text.unwrap_or_default()),
+    }
+}
+
+fn values(answer: Answer) -> Result<Vec<Option<Vec<u8>>>, Error> {
+    let Answer::Values { values } = answer else { return Err(unreadable()) };
+    let read = |value: Option<String>| value.map(|value| from_base64(&value).ok_or_else(unreadable)).transpose();
+    values.into_iter().map(read).collect()
+}
+
+/// Only where the journal was written by another hand.
+fn unreadable() -> Error {
+    Error::Other("what was recorded of this use cannot be read".to_owned())
 }
 
 type Reply<T> = wasmtime::Result<Result<T, Error>>;

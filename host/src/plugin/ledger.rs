@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
+use super::recorder::Recorder;
 use super::text::cut;
 use super::vault::Vault;
 use crate::capability::{FrozenUse, Held, Refusal, Uses, is_safe};
@@ -22,16 +23,19 @@ pub struct Ledger {
     pub vault: Arc<Vault>,
     still: Option<Arc<dyn StillHeld>>,
     lease: Option<Lease>,
+    pub recorder: Arc<Recorder>,
     entries: Mutex<Entries>,
     holding: Notify,
 }
 
-/// Under one lock: a use is held back only while there was no effect, and nothing has an effect once one is.
+/// Under one lock: a use is held back only while every effect is recorded, and nothing has an effect once one is.
 #[derive(Debug, Default)]
 struct Entries {
     uses: Uses,
     refusals: Vec<Refusal>,
     held_back: Option<FrozenUse>,
+    /// What it asked for that was not asked for before.
+    diverged: Option<String>,
     /// Nothing is used any more: the attempt was let go of.
     closed: bool,
 }
@@ -40,18 +44,23 @@ struct Entries {
 #[derive(Debug)]
 pub struct Ending;
 
-/// The attempt had an effect, so it cannot be made again after a person answered.
+/// The attempt had an effect that is not recorded, so it cannot be made again after a person answered.
 #[derive(Debug)]
 pub struct HadEffect;
 
 impl Ledger {
     pub fn new(plugin: &str, vault: Arc<Vault>, still: Option<Arc<dyn StillHeld>>) -> Self {
-        Self { plugin: plugin.to_owned(), vault, still, lease: None, entries: Mutex::default(), holding: Notify::default() }
+        Self { plugin: plugin.to_owned(), vault, still, lease: None, recorder: Arc::default(), entries: Mutex::default(), holding: Notify::default() }
     }
 
     /// Not after the end of `lease`, if there is one.
     pub fn under(self, lease: Option<Lease>) -> Self {
         Self { lease, ..self }
+    }
+
+    /// Given what earlier attempts recorded.
+    pub fn recalling(self, recorder: Recorder) -> Self {
+        Self { recorder: Arc::new(recorder), ..self }
     }
 
     /// What the operator gives by now, if that is no longer what he gave when the attempt started.
@@ -65,7 +74,7 @@ impl Ledger {
 
     fn count(&self, uses: Uses) -> Result<(), Ending> {
         let mut entries = self.entries();
-        if entries.held_back.is_some() || entries.closed || self.lease.as_ref().is_some_and(Lease::is_over) {
+        if entries.held_back.is_some() || entries.diverged.is_some() || entries.closed || self.lease.as_ref().is_some_and(Lease::is_over) {
             return Err(Ending);
         }
         entries.uses.add(uses);
@@ -97,13 +106,23 @@ impl Ledger {
     /// Ends the attempt with this use, for a person to approve. The first one stands.
     pub fn hold_back(&self, frozen: FrozenUse) -> Result<(), HadEffect> {
         let mut entries = self.entries();
-        if entries.uses.effectful() {
+        if entries.uses.fs_writes > 0 || !self.recorder.holds_all() {
             return Err(HadEffect);
         }
         entries.held_back.get_or_insert(frozen);
         drop(entries);
         self.holding.notify_one();
         Ok(())
+    }
+
+    /// Ends the attempt, since it asks for something else than those before it.
+    pub fn diverge(&self, why: String) {
+        self.entries().diverged.get_or_insert(self.vault.text(why));
+        self.holding.notify_one();
+    }
+
+    pub fn diverged(&self) -> Option<String> {
+        self.entries().diverged.clone()
     }
 
     /// Ends all use, unless there was an effect already; true where it did.
@@ -113,7 +132,7 @@ impl Ledger {
         entries.closed
     }
 
-    /// Returns once a use is held back.
+    /// Returns once a use is held back, or what is asked for diverged.
     pub async fn holding(&self) {
         self.holding.notified().await;
     }
@@ -147,7 +166,7 @@ impl Ledger {
 
 /// The refusal of a use that nobody can be asked about any more; `line` would allow it without asking.
 pub fn too_late(frozen: &FrozenUse, line: &str) -> Refusal {
-    let why = "only an approval opens it so far, and nobody can be asked once an attempt had an effect";
+    let why = "only an approval opens it so far, and nobody can be asked once an attempt had an effect that is not recorded";
     Refusal { attempted: frozen.to_string(), allow_with: format!("{line}\n# {why}") }
 }
 

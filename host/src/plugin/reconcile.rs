@@ -5,14 +5,14 @@ use super::bindings::reconciling::{ReconcilingPre, Verdict};
 use super::lift;
 use super::state::State;
 use crate::call::schema::Schema;
-use crate::call::{Effects, Failure, Finding, ToolResult};
+use crate::call::{Effects, Failure, Finding, Recording, ToolResult};
 use crate::plugin::Attempt;
 
 pub type Pre = ReconcilingPre<State>;
 
 /// Whatever goes wrong is a finding too, and changes nothing.
 pub async fn run(bench: &Bench, pre: &Pre, turns: &tokio::sync::Semaphore, output_schema: Option<&Schema>, attempt: Attempt) -> Finding {
-    let prepared = prepare(bench, Attempt { effects: Effects::ReadOnly, ..attempt });
+    let prepared = prepare(bench, Attempt { effects: Effects::ReadOnly, recorded: Recording::default(), ..attempt });
     let Prepared { state, call, watch, ledger, console, vault, limits } = prepared;
     let work = async {
         let _turn = turns.acquire().await;

@@ -9,13 +9,15 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use super::bindings;
+use super::chance::WallClock;
 use super::console::{Console, Pipe, Stream};
 use super::fs::Files;
 use super::http::Requests;
 use super::keyvalue::Values;
 use super::ledger::Ledger;
-use super::limits::{HANDLES_MAX, HTTP_FIELD_BYTES_MAX, Memory, RANDOM_BYTES_MAX, Watch};
+use super::limits::{HANDLES_MAX, HTTP_FIELD_BYTES_MAX, Memory, Watch};
 use super::net::Net;
+use super::recorder::Recorder;
 use crate::capability::{Held, Limits};
 
 pub struct State {
@@ -28,13 +30,15 @@ pub struct State {
     pub values: Values,
     pub memory: Memory,
     pub console: Arc<Console>,
+    pub recorder: Arc<Recorder>,
     pub watch: Watch,
 }
 
 impl State {
     pub fn new(mut held: Held, limits: &Limits, watch: Watch, console: Arc<Console>, ledger: Arc<Ledger>, net: Arc<Net>, values: Values) -> Self {
         let mut wasi = WasiCtx::builder();
-        wasi.max_random_size(RANDOM_BYTES_MAX)
+        let recorder = Arc::clone(&ledger.recorder);
+        wasi.wall_clock(WallClock(Arc::clone(&recorder)))
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false)
@@ -57,6 +61,7 @@ impl State {
             files: Files::new(&held, limits, ledger),
             memory: Memory::new(limits.memory_bytes),
             console,
+            recorder,
             watch,
         }
     }
@@ -83,9 +88,10 @@ pub fn linker(engine: &Engine) -> wasmtime::Result<Linker<State>> {
     bindings::progress::add_to_linker::<_, HasSelf<State>>(&mut linker, |state| state)?;
     super::keyvalue::add_to_linker(&mut linker)?;
     super::config::add_to_linker(&mut linker)?;
-    // Our own checks stand in front of wasmtime's filesystem, so its interfaces are replaced.
+    // Our own checks stand in front of wasmtime's filesystem, and chance is recorded, so these interfaces are replaced.
     linker.allow_shadowing(true);
     super::fs::add_to_linker(&mut linker)?;
+    super::chance::add_to_linker(&mut linker)?;
     linker.allow_shadowing(false);
     Ok(linker)
 }

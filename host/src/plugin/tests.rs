@@ -26,6 +26,7 @@ mod outcomes;
 mod python;
 mod reconcile;
 mod requests;
+mod retold;
 mod revoked;
 mod secrets;
 mod slots;
@@ -84,6 +85,7 @@ pub fn attempt(tool: &str, arguments: Value) -> Attempt {
         approved: false,
         answers: Vec::new(),
         state: None,
+        recorded: Default::default(),
         effects: spec.effects,
         held: Held::default(),
         limits: Limits::default(),

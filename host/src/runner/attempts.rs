@@ -119,7 +119,7 @@ impl Attempts {
 /// A panic of ours inside the attempt: the call gets a result like any other.
 fn host_failed() -> AttemptOutcome {
     let result = ToolResult::failure(kind::TRAPPED, "the host failed while it ran this call");
-    AttemptOutcome { ended: Ended::Result(result), uses: Default::default(), refusals: Vec::new() }
+    AttemptOutcome { ended: Ended::Result(result), uses: Default::default(), refusals: Vec::new(), recorded: Default::default() }
 }
 
 /// What the plugin host needs for an attempt of a call of the chain.
@@ -159,6 +159,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         approved: started.approved,
         answers: answers.collect(),
         state: call.saved.as_ref().and_then(|saved| crate::call::result::from_base64(saved)),
+        recorded: call.recording.clone(),
         effects: started.effects,
         held,
         still: Some(Arc::new(still)),

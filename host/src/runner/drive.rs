@@ -27,7 +27,7 @@ use crate::state::admit::{self, Asked};
 use crate::state::expire::expire;
 use crate::state::next::{Around, Next, next};
 use crate::state::recover::recover_certain;
-use crate::state::settle_attempt::{Ending, settle};
+use crate::state::settle_attempt::{Ending, Left, settle};
 use crate::state::start::{Startable, start};
 use crate::state::stop::ended;
 use crate::state::{ChainState, JudgedCalls, Rules, recheck};
@@ -373,7 +373,7 @@ fn offered<'a>(tools: &'a [ToolSpec], grants: &Grants) -> Cow<'a, [ToolSpec]> {
 
 /// What ended attempts mean for their calls.
 fn settled(state: &ChainState, rules: &Rules<'_>, ended: &[(CallKey, AttemptOutcome)]) -> Vec<Event> {
-    let settle = |(key, outcome): &(CallKey, AttemptOutcome)| settle(state, rules, *key, ending(outcome), outcome.uses, outcome.refusals.clone());
+    let settle = |(key, outcome): &(CallKey, AttemptOutcome)| settle(state, rules, *key, ending(outcome), left(outcome));
     ended.iter().flat_map(settle).collect()
 }
 
@@ -398,10 +398,15 @@ fn received(state: &ChainState, rules: &Rules<'_>, reply: &Reply) -> (Vec<Event>
     admit::with_admission(state, rules, received)
 }
 
+fn left(outcome: &AttemptOutcome) -> Left {
+    Left { uses: outcome.uses, refusals: outcome.refusals.clone(), recorded: outcome.recorded.clone() }
+}
+
 fn ending(outcome: &AttemptOutcome) -> Ending {
     match &outcome.ended {
         Ended::Result(result) => Ending::Result(result.clone()),
         Ended::HeldBack(frozen) => Ending::HeldBack(frozen.clone()),
+        Ended::Diverged(why) => Ending::Diverged(why.clone()),
         Ended::Pause(asked) => Ending::Pause(Asked {
             kind: PauseKind::Tool,
             key: asked.key.clone(),

@@ -16,6 +16,7 @@ mod operators;
 mod people;
 mod properties;
 mod replay;
+mod retold;
 mod secrets;
 mod siblings;
 mod steered;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Answered, Call, ChainState, Stop, Turn};
-use crate::call::CallStatus;
+use crate::call::{CallStatus, Recording};
 use crate::capability::{Opening, Uses};
 use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, ChainStatus, Settings};
@@ -136,7 +136,13 @@ impl ChainState {
                     });
                 }
             }
-            Event::AttemptPaused { call, uses, refusals } => self.with_call(*call, |call| call.end_attempt(*uses, refusals)),
+            Event::AttemptPaused { call, uses, refusals, recorded, diverged } => self.with_call(*call, |call| {
+                call.end_attempt(*uses, refusals);
+                match diverged {
+                    true => call.recording = Recording::default(),
+                    false => call.recording.extend(recorded),
+                }
+            }),
             Event::CallRecovered { call, uses, .. } => self.with_call(*call, |call| {
                 let unknown = uses.is_none() && call.started.as_ref().is_some_and(Started::may_have_effect);
                 call.lost |= unknown;
@@ -145,6 +151,7 @@ impl ChainState {
             }),
             Event::CallFinished { call, status, result, word_of, uses, refusals } => self.with_call(*call, |call| {
                 call.end_attempt(*uses, refusals);
+                call.recording = Recording::default();
                 call.word_of.clone_from(word_of);
                 call.status = *status;
                 call.result = Some(result.clone());
@@ -259,6 +266,7 @@ impl Call {
             opened: Vec::new(),
             answers: Vec::new(),
             saved: None,
+            recording: Recording::default(),
             pauses: 0,
             uses: Uses::default(),
             lost: false,
@@ -322,8 +330,12 @@ impl Call {
         self.refusals.extend_from_slice(refusals);
     }
 
-    /// Answers, saved state and approvals belong to arguments and bytes that are no more.
+    /// Answers, saved state and approvals belong to arguments and bytes that are no more. Effects stay: whatever runs
+    /// next must not have them again.
     fn forget(&mut self) {
+        if !self.recording.has_effects() {
+            self.recording = Recording::default();
+        }
         self.answers.clear();
         self.saved = None;
         self.approved = None;

@@ -9,6 +9,7 @@ use super::judged::Judged;
 use super::start::Startable;
 use super::{Call, ChainState, Rules};
 use crate::call::{CallKey, CallStatus, Effects, Finding, ToolResult, ToolSpec, kind};
+use crate::capability::Uses;
 use crate::chain::Actor;
 use crate::event::{Event, Started};
 use crate::pause::{Ask, Pause, PauseKind};
@@ -94,8 +95,20 @@ fn in_doubt(state: &ChainState, rules: &Rules<'_>, call: &Call, finding: Option<
             said(call, status, result.clone(), word_of)
         }
         (Some(Finding::NotHappened), _) => made_again(call, "its process ended before the result; its plugin found that it had not happened"),
-        (_, finding) => Event::PauseOpened { pause: question(state, rules, call, finding) },
+        (_, finding) => {
+            let why = "the call was started and its process ended before the result; it may have had its effect, and must not have it twice";
+            Event::PauseOpened { pause: question(state, rules, call, why, facts(state, call, finding)) }
+        }
     }
+}
+
+/// The same question of a call that, made again after a pause, went another way than before.
+pub(super) fn diverged(state: &ChainState, rules: &Rules<'_>, call: &Call, uses: Uses, why: &str) -> Pause {
+    let mut all = call.uses;
+    all.add(uses);
+    let mut facts = facts(state, call, None);
+    facts["recorded_uses"] = json!(all);
+    Pause { uses: all, ..question(state, rules, call, why, facts) }
 }
 
 const PLUGIN_WORD: &str = "plugin:";
@@ -117,7 +130,7 @@ impl Call {
 }
 
 /// Asks what became of the attempt; it hangs on the digest the attempt was started under, so an approval stays.
-fn question(state: &ChainState, rules: &Rules<'_>, call: &Call, finding: Option<&Finding>) -> Pause {
+fn question(state: &ChainState, rules: &Rules<'_>, call: &Call, why: &str, facts: Value) -> Pause {
     let gone = tool_gone(call);
     let tool = state.tool(&call.tool).unwrap_or(&gone);
     let arguments = call.arguments.clone().unwrap_or_default();
@@ -129,9 +142,9 @@ fn question(state: &ChainState, rules: &Rules<'_>, call: &Call, finding: Option<
     let asked = Asked {
         kind: PauseKind::InDoubt,
         key: String::new(),
-        reason: "the call was started and its process ended before the result; it may have had its effect, and must not have it twice".to_owned(),
+        reason: why.to_owned(),
         ask: Ask::Outcome,
-        context: Some(facts(state, call, finding)),
+        context: Some(facts),
         saved: None,
         difference: None,
     };

@@ -1,8 +1,9 @@
 //! What an ended attempt means for its call: its result, a pause, or one pause too many.
 
 use super::admit::{self, Asked};
-use super::{ChainState, Rules, pasteable};
-use crate::call::{CallKey, CallStatus, ToolResult, kind};
+use super::recover::diverged;
+use super::{Call, ChainState, Rules, pasteable};
+use crate::call::{CallKey, CallStatus, Effects, Recording, ToolResult, kind};
 use crate::capability::{FrozenUse, Refusal, Uses};
 use crate::event::Event;
 use crate::pause::PauseKind;
@@ -11,12 +12,23 @@ use crate::pause::PauseKind;
 pub enum Ending {
     Result(ToolResult),
     Pause(Asked),
-    /// A use was held back, before the attempt had any effect.
+    /// A use was held back, before the attempt had any effect that is not recorded.
     HeldBack(FrozenUse),
+    /// It asked for something else than the attempts before it.
+    Diverged(String),
 }
 
-pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Ending, uses: Uses, refusals: Vec<Refusal>) -> Vec<Event> {
+/// What an attempt leaves behind beside its ending.
+#[derive(Clone, Debug, Default)]
+pub struct Left {
+    pub uses: Uses,
+    pub refusals: Vec<Refusal>,
+    pub recorded: Recording,
+}
+
+pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Ending, left: Left) -> Vec<Event> {
     let Some(call) = state.calls.get(&key) else { return Vec::new() };
+    let Left { uses, refusals, recorded } = left;
     let refusals = match state.tool(&call.tool) {
         Some(tool) => pasteable::pasteable(rules.grants, tool, refusals),
         None => refusals,
@@ -34,6 +46,11 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
         }
         Ending::Pause(asked) => Asked { kind: PauseKind::Tool, ..asked },
         Ending::HeldBack(frozen) => admit::held_back(&frozen),
+        Ending::Diverged(why) if state.stop.is_none() && may_repeat(call, uses) => {
+            let paused = Event::AttemptPaused { call: key, uses, refusals, recorded: Recording::default(), diverged: true };
+            return vec![paused, Event::PauseOpened { pause: diverged(state, rules, call, uses, &why) }];
+        }
+        Ending::Diverged(why) => return vec![finished(CallStatus::Failed, ToolResult::failure(kind::NONDETERMINISTIC, why))],
     };
     if state.stop.is_some() {
         let result = ToolResult::failure(kind::CANCELLED, "the chain was stopped while this call asked a person");
@@ -51,5 +68,12 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
     let mut pause = admit::pause(state, rules, call, tool, arguments, &judged, asked);
     // `call.uses` does not hold this attempt yet.
     pause.uses.add(uses);
-    vec![Event::AttemptPaused { call: key, uses, refusals }, Event::PauseOpened { pause }]
+    vec![Event::AttemptPaused { call: key, uses, refusals, recorded, diverged: false }, Event::PauseOpened { pause }]
+}
+
+/// Whether a call that went another way than before could have an effect twice.
+fn may_repeat(call: &Call, uses: Uses) -> bool {
+    let mut all = call.uses;
+    all.add(uses);
+    all.effectful() && call.started.as_ref().is_some_and(|started| started.effects == Effects::Once)
 }

@@ -69,6 +69,7 @@ fn attempt(plugins: &WasmPlugins) -> Attempt {
         approved: false,
         answers: Vec::new(),
         state: None,
+        recorded: Default::default(),
         effects: spec.effects,
         held: Held::default(),
         limits: Limits::default(),

@@ -62,6 +62,11 @@ impl Plugins for Nothing {
 
     fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
         let result = ToolResult::failure(kind::NOT_LOADED, format!("plugin `{}` is not loaded", attempt.plugin));
-        Box::pin(std::future::ready(AttemptOutcome { ended: Ended::Result(result), uses: Uses::default(), refusals: Vec::new() }))
+        Box::pin(std::future::ready(AttemptOutcome {
+            ended: Ended::Result(result),
+            uses: Uses::default(),
+            refusals: Vec::new(),
+            recorded: Default::default(),
+        }))
     }
 }

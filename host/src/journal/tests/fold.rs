@@ -31,7 +31,7 @@ fn happening(state: &ChainState, choice: u8, number: usize) -> Vec<Event> {
         5 => pick(CallStatus::Started).map(|call| vec![finished(call, CallStatus::Succeeded)]),
         6 => pick(CallStatus::Started).map(|call| {
             let uses = crate::capability::Uses { fs_writes: 1, ..Default::default() };
-            vec![Event::AttemptPaused { call, uses, refusals: Vec::new() }, opened(&id, call)]
+            vec![Event::AttemptPaused { call, uses, refusals: Vec::new(), recorded: Default::default(), diverged: false }, opened(&id, call)]
         }),
         7 => pick(CallStatus::Started).map(|call| vec![Event::CallRecovered { call, why: "died".into(), uses: None }]),
         8 => pause.map(|(id, call)| vec![approved(&id, call, "os:bob@host")]),

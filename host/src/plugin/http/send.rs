@@ -21,11 +21,13 @@ use wasmtime_wasi_http::io::TokioIo;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
 use super::pool::{Connection, Key, Lease};
+use super::recall::{self, Recalled};
 use super::{Allowed, HttpUse, Ledger, Net, Private, Sent, attempted, body, guard, refusal};
 use crate::capability::secret::Slot;
 use crate::capability::{Refusal, is_safe};
 use crate::plugin::ledger::Ending;
 use crate::plugin::net::is_private;
+use crate::plugin::recorder::Place;
 use crate::plugin::scrub::Scrubber;
 
 /// Bytes of one request's body.
@@ -46,6 +48,7 @@ pub(super) struct Outgoing {
     pub options: RequestOptions,
     pub deadline: Instant,
     pub connection: OwnedSemaphorePermit,
+    pub place: Place,
     pub ledger: Arc<Ledger>,
     pub net: Arc<Net>,
 }
@@ -53,10 +56,24 @@ pub(super) struct Outgoing {
 impl Outgoing {
     pub async fn send(self, request: Request<WasiBody>) -> Sent {
         let request = self.looked_through(request).await?;
-        let request = match &self.waits {
-            Some(approved) => self.approved(approved, request).await?,
-            None => request,
+        let (request, asked, hashed) = match self.recalled(request).await? {
+            Recalled::Given(sent) => return sent,
+            Recalled::Make(request, asked, hashed) => (request, asked, hashed),
         };
+        let request = match &self.waits {
+            Some(approved) => self.approved(approved, request).await,
+            None => Ok(request),
+        };
+        let (recorder, slot) = (Arc::clone(&self.ledger.recorder), self.begin(asked));
+        let made = match request {
+            Ok(request) if hashed => self.make(request).await,
+            Ok(request) => self.make(recall::asking(&recorder, slot, request)).await,
+            Err(error) => Err(error),
+        };
+        Ok((recall::recorded(&recorder, slot, made)?, Box::new(async { Ok(()) })))
+    }
+
+    async fn make(self, request: Request<WasiBody>) -> Result<Response<WasiBody>, Error> {
         let (connection, response) = self.exchange(request).await?;
         self.check(&response)?;
         let sieve = self.ledger.vault.sieve();
@@ -66,8 +83,7 @@ impl Outgoing {
         };
         let key = self.key();
         let lease = Lease { connection, key, pool: Arc::clone(&self.net.pool), counted: self.connection };
-        let response = limited(response).map(|body| body::to_guest(body, lease, self.options.between_bytes_timeout, sieve));
-        Ok((response, Box::new(async { Ok(()) })))
+        Ok(limited(response).map(|body| body::to_guest(body, lease, self.options.between_bytes_timeout, sieve)))
     }
 
     /// A kept connection is only for what can be sent again: the server may close it at any moment.

@@ -235,7 +235,7 @@ async fn w33_nothing_a_guest_says_holds_a_secret() {
                     }
                 }
                 Ended::Pause(asked) => bytes.extend(asked.state.take().unwrap_or_default()),
-                Ended::Result(ToolResult::Failure(_)) | Ended::HeldBack(_) => {}
+                Ended::Result(ToolResult::Failure(_)) | Ended::HeldBack(_) | Ended::Diverged(_) => {}
             }
             let said =
                 without_canary(&(&outcome, &*heard.lines.lock().unwrap(), &*heard.progress.lock().unwrap(), String::from_utf8(bytes).unwrap()));

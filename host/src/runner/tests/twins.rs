@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::memory::Memory;
-use crate::call::{Effects, Finding, ToolResult, ToolSpec};
+use crate::call::{Effects, Finding, Recording, ToolResult, ToolSpec};
 use crate::capability::{Access, ForTools, FsGrant, Grants, Pin, PluginGrants, Rule, Then, Uses, Verdict, When};
 use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, Seq, Settings};
@@ -93,7 +93,7 @@ pub fn tool(name: &str, effects: Effects) -> ToolSpec {
 }
 
 pub fn outcome(ended: Ended) -> AttemptOutcome {
-    AttemptOutcome { ended, uses: Uses::default(), refusals: Vec::new() }
+    AttemptOutcome { ended, uses: Uses::default(), refusals: Vec::new(), recorded: Recording::default() }
 }
 
 pub fn done(text: &str) -> AttemptOutcome {

@@ -10,6 +10,7 @@ mod pauses;
 mod raw;
 mod secrets;
 mod stepwise;
+mod telling;
 mod values;
 mod web;
 
@@ -20,6 +21,7 @@ use pauses::{approve_then_empty, ask_color_then_write, bad_result, pause, pause_
 use raw::Probe;
 use secrets::{remembers, say};
 use stepwise::step_by_step;
+use telling::retold;
 use values::{kv, kv_as_reader, settings};
 use web::{at_once, drip, follow, http, http_as_reader, sockets, times_out, upload};
 
@@ -31,7 +33,7 @@ pausegate_sdk::plugin! {
             env, random, counter, pause, pause_forever, ask_color_then_write, approve_then_empty, swallow, reserved,
             pollables, headers, logline, choices, bad_result, fs_op, fs_all, fs_as_reader, append_then_sleep, http, http_as_reader, drip,
             kv, kv_as_reader, settings,
-            at_once, follow, sockets, times_out, upload, say, remembers, step_by_step,
+            at_once, follow, sockets, times_out, upload, say, remembers, step_by_step, retold,
         ],
     }
 }
@@ -44,6 +46,6 @@ mod tests {
 
     #[test]
     fn every_tool_has_a_name_of_its_own() {
-        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 49);
+        assert_eq!(super::Probe::catalog().unwrap().tools.len(), 50);
     }
 }

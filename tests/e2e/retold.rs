@@ -1,0 +1,125 @@
+//! Effects before a pause, with the real binary, process after process, and a server that counts.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::TestEnvironment;
+
+/// Answers each request with its number, and keeps what was asked.
+struct Server {
+    port: u16,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, asked) = (listener.local_addr().unwrap().port(), Arc::new(Mutex::new(Vec::new())));
+        let kept = Arc::clone(&asked);
+        std::thread::spawn(move || listener.incoming().for_each(|stream| answer(&mut stream.unwrap(), &kept)));
+        Self { port, asked }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+fn answer(stream: &mut TcpStream, asked: &Mutex<Vec<String>>) {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+        head.push(byte[0]);
+    }
+    let line = String::from_utf8_lossy(&head).lines().next().unwrap_or_default().to_owned();
+    let count = {
+        let mut asked = asked.lock().unwrap();
+        asked.push(line);
+        asked.len().to_string()
+    };
+    let _ = write!(stream, "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{count}", count.len());
+}
+
+fn env(server: &Server, more: &str, steps: Value) -> TestEnvironment {
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    let line = format!(
+        "[plugins.probe]\ndigest = \"any\"\nkv = {{ scope = \"chain\" }}\n[[plugins.probe.http]]\nurl = \"{}\"\nmethods = [\"POST\"]\nprivate = true\n",
+        server.url("/v1/*")
+    );
+    env.grants(&format!("{line}{more}"));
+    env.script(json!([{"tool_calls": [{"id": "c0", "name": "probe__retold", "arguments": {"steps": steps, "save": true}}]}, {"text": "done"}]));
+    assert_eq!(env.pausegate(&["run", "go", "--model", "script:turns.json"]).code, Some(75));
+    env
+}
+
+fn call(env: &TestEnvironment) -> Value {
+    env.pausegate(&["inspect", &env.chains()[0], "--json"]).json()["calls"][0].clone()
+}
+
+#[test]
+fn w57_an_effect_is_seen_once_by_the_world_over_six_pauses() {
+    let server = Server::start();
+    let mut steps = vec![json!({"post": server.url("/v1/first")}), json!({"increment": "k"})];
+    steps.extend((1..=6).map(|n| json!({"ask": format!("q{n}")})));
+    steps.push(json!({"post": server.url("/v1/last")}));
+    let env = env(&server, "", steps.into());
+    let chain = env.chains()[0].clone();
+    for number in 1..=6 {
+        env.pausegate(&["respond", &env.pending()[0], "--text", &format!("a{number}")]);
+        assert_eq!(env.pausegate(&["resume", &chain]).code, Some(if number == 6 { 0 } else { 75 }));
+    }
+    assert_eq!(server.asked(), ["POST /v1/first HTTP/1.1", "POST /v1/last HTTP/1.1"]);
+    let call = call(&env);
+    assert_eq!(call["result"]["content"][0]["text"], "200 1\nok: 1\na1\na2\na3\na4\na5\na6\n200 2");
+    assert_eq!((&call["attempts"], &call["uses"]["http_effects"], &call["uses"]["kv_writes"]), (&json!(7), &json!(2), &json!(1)));
+    assert_eq!(env.pausegate(&["audit", "verify"]).code, Some(0));
+}
+
+#[test]
+fn a_use_after_an_effect_waits_for_a_person_and_neither_is_made_twice() {
+    let server = Server::start();
+    let waits = format!(
+        "[[plugins.probe.http]]\nurl = \"{}\"\nmethods = [\"POST\"]\nprivate = true\nwhen = \"approved\"\nscope = \"whole\"\n",
+        server.url("/pay")
+    );
+    let env = env(&server, &waits, json!([{"post": server.url("/v1/first")}, {"post": server.url("/pay"), "body": "10"}]));
+    let pending = env.pausegate(&["pending", "--json"]).json();
+    assert_eq!((&pending[0]["kind"], server.asked().len()), (&json!("capability"), 1));
+    assert_eq!(env.pausegate(&["approve", &env.pending()[0]]).code, Some(0));
+    assert_eq!(env.pausegate(&["resume", &env.chains()[0]]).code, Some(0));
+    assert_eq!(server.asked(), ["POST /v1/first HTTP/1.1", "POST /pay HTTP/1.1"]);
+    assert_eq!(call(&env)["result"]["content"][0]["text"], "200 1\n200 2");
+}
+
+#[test]
+fn a_call_that_asks_for_something_else_after_a_pause_is_in_doubt_and_does_nothing() {
+    let server = Server::start();
+    // Not from saved state: there it may.
+    let env = TestEnvironment::new();
+    env.add_guest("probe");
+    env.grants(&format!(
+        "[plugins.probe]\ndigest = \"any\"\n[[plugins.probe.http]]\nurl = \"{}\"\nmethods = [\"POST\"]\nprivate = true\n",
+        server.url("/v1/*")
+    ));
+    let steps = json!([{"post_attempt": server.url("/v1/a")}, {"ask": "q"}]);
+    env.script(json!([{"tool_calls": [{"id": "c0", "name": "probe__retold", "arguments": {"steps": steps}}]}, {"text": "done"}]));
+    assert_eq!(env.pausegate(&["run", "go", "--model", "script:turns.json"]).code, Some(75));
+    env.pausegate(&["respond", &env.pending()[0], "--text", "yes"]);
+    let chain = env.chains()[0].clone();
+    assert_eq!(env.pausegate(&["resume", &chain]).code, Some(75));
+    let pending = env.pausegate(&["pending", "--json"]).json();
+    assert_eq!((&pending[0]["kind"], server.asked().len()), (&json!("in_doubt"), 1));
+    assert!(pending[0]["reason"].as_str().unwrap().contains("asked for something else than before"), "{pending}");
+    assert_eq!(env.pausegate(&["settle", &env.pending()[0], "--give-up"]).code, Some(0));
+    assert_eq!(env.pausegate(&["resume", &chain]).code, Some(0));
+    assert_eq!(server.asked().len(), 1);
+    assert_eq!(env.pausegate(&["replay", &chain]).code, Some(0));
+}

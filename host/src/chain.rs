@@ -144,6 +144,25 @@ pub struct Settings {
     /// Where alone workers claim the chain: the folders it was granted stand there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
+    /// What becomes of unfinished calls whose plugin has other bytes by now.
+    #[serde(default, skip_serializing_if = "OnChange::is_default")]
+    pub on_change: OnChange,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnChange {
+    /// They go on with the bytes that were kept when the chain paused.
+    #[default]
+    Keep,
+    /// The chain is blocked until somebody accepts the new ones.
+    Block,
+}
+
+impl OnChange {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Settings {
@@ -169,6 +188,7 @@ impl Default for Settings {
             calls_per_turn: 128,
             only: Vec::new(),
             place: None,
+            on_change: OnChange::default(),
         }
     }
 }

@@ -21,6 +21,7 @@ mod carrying;
 mod entry;
 pub mod export;
 mod holder;
+pub mod kept;
 pub mod outbox;
 pub mod postgres;
 mod projection;
@@ -31,6 +32,7 @@ mod stored;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use kept::KeptPlugins;
 use outbox::Outbox;
 pub use postgres::PostgresJournal;
 use records::Records;
@@ -49,8 +51,8 @@ pub struct Append<'a> {
 }
 
 /// The events of chains, as those who run them and those who look after them need them, and beside them the values
-/// that plugins keep and what is to be told to others.
-pub trait Journal: KeyValues + Records + Outbox {
+/// that plugins keep, plugins that chains keep, and what is to be told to others.
+pub trait Journal: KeyValues + KeptPlugins + Records + Outbox {
     /// Writes all events or none; on disk before it returns where an event is a promise. Returns the last sequence number.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>>;
 

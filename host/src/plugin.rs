@@ -96,6 +96,16 @@ pub trait Plugins: Send + Sync {
     fn failures(&self) -> Vec<LoadFailure>;
     /// Runs one attempt to its end; never panics, never outlives `attempt.limits.time` by more than the grace.
     fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome>;
+    /// The bytes that are loaded under a name, if they are these and can still be read.
+    fn bytes<'a>(&'a self, plugin: &'a str, digest: &'a Digest) -> BoxFuture<'a, Option<Vec<u8>>> {
+        let _ = (plugin, digest);
+        Box::pin(std::future::ready(None))
+    }
+    /// Makes bytes callable that were loaded under the name once, for attempts that name their digest; says why not.
+    fn load_kept<'a>(&'a self, plugin: &'a str, digest: &'a Digest, bytes: Vec<u8>) -> BoxFuture<'a, Result<(), String>> {
+        let _ = (plugin, digest, bytes);
+        Box::pin(std::future::ready(Err("these plugins have no place for kept bytes".to_owned())))
+    }
     /// Asks what became of an attempt whose end nobody recorded; `None` where the plugin has no way to tell.
     fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
         let _ = attempt;
@@ -138,7 +148,8 @@ pub struct LoadFailure {
 pub struct Attempt {
     pub chain: ChainId,
     pub plugin: String,
-    /// The bytes that it was judged for; `None` runs whichever are loaded.
+    /// The bytes that it was judged for: those that are loaded, were loaded last, or were given to
+    /// [`Plugins::load_kept`]; `None` runs whichever are loaded.
     pub digest: Option<Digest>,
     /// The plugin's own name of the tool.
     pub tool: String,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::chain::{Blocked, ChainId, Seq};
 use crate::clock::Clock;
+use crate::digest::Digest;
 use crate::event::Stamped;
 use crate::journal::{Journal, JournalError};
 use crate::model::{Model, ModelError};
@@ -20,6 +21,7 @@ mod crash;
 mod drive;
 mod fork;
 mod in_force;
+mod kept;
 mod open;
 mod recent;
 mod recover;
@@ -71,6 +73,11 @@ pub trait Observer: Watcher {
     /// Asked to stop, the runner waits for this many calls that may have had their effect.
     fn waiting(&self, chain: &ChainState, calls: usize) {
         let _ = (chain, calls);
+    }
+
+    /// The chain goes on with bytes of a plugin that were kept for it: others are loaded by now.
+    fn kept(&self, chain: &ChainState, plugin: &str, digest: &Digest) {
+        let _ = (chain, plugin, digest);
     }
 
     /// A piece of the model's text, as it streams.

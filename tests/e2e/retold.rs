@@ -48,7 +48,10 @@ fn answer(stream: &mut TcpStream, asked: &Mutex<Vec<String>>) {
 }
 
 fn env(server: &Server, more: &str, steps: Value) -> TestEnvironment {
-    let env = TestEnvironment::new();
+    set_up(TestEnvironment::new(), server, more, steps)
+}
+
+fn set_up(env: TestEnvironment, server: &Server, more: &str, steps: Value) -> TestEnvironment {
     env.add_guest("probe");
     let line = format!(
         "[plugins.probe]\ndigest = \"any\"\nkv = {{ scope = \"chain\" }}\n[[plugins.probe.http]]\nurl = \"{}\"\nmethods = [\"POST\"]\nprivate = true\n",
@@ -122,4 +125,44 @@ fn a_call_that_asks_for_something_else_after_a_pause_is_in_doubt_and_does_nothin
     assert_eq!(env.pausegate(&["resume", &chain]).code, Some(0));
     assert_eq!(server.asked().len(), 1);
     assert_eq!(env.pausegate(&["replay", &chain]).code, Some(0));
+}
+
+/// The plugin directory as somebody left it who put another plugin in the probe's place.
+fn replace_the_probe(env: &TestEnvironment) {
+    let plugins = env.path("home/.local/share/pausegate/plugins");
+    std::fs::copy(plugins.join("survey.wasm"), plugins.join(".probe.new")).unwrap();
+    std::fs::rename(plugins.join(".probe.new"), plugins.join("probe.wasm")).unwrap();
+}
+
+#[test]
+fn w63_h67_a_plugin_replaced_while_its_call_waits_goes_on_as_the_person_saw_it() {
+    let server = Server::start();
+    let env = env(&server, "", json!([{"post": server.url("/v1/first")}, {"ask": "q"}]));
+    env.pausegate(&["respond", &env.pending()[0], "--text", "yes"]);
+    replace_the_probe(&env);
+    let chain = env.chains()[0].clone();
+    let resumed = env.pausegate(&["resume", &chain]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    assert!(resumed.stderr.contains("plugin `probe` is another one now"), "{resumed}");
+    assert_eq!(call(&env)["result"]["content"][0]["text"], "200 1\nyes");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
+fn w63_h79_where_the_operator_wants_it_a_replaced_plugin_blocks_with_the_command_that_goes_on() {
+    let server = Server::start();
+    let env = TestEnvironment::new();
+    env.write("home/.config/pausegate/config.toml", "plugin_changed = \"block\"\n");
+    let env = set_up(env, &server, "", json!([{"post": server.url("/v1/first")}, {"ask": "q"}]));
+    env.pausegate(&["respond", &env.pending()[0], "--text", "yes"]);
+    replace_the_probe(&env);
+    let chain = env.chains()[0].clone();
+    for _ in 0..2 {
+        let resumed = env.pausegate(&["resume", &chain]);
+        assert_eq!(resumed.code, Some(75), "{resumed}");
+        assert!(resumed.stderr.contains("the bytes of plugin `probe` changed") && resumed.stderr.contains("--accept-plugin"), "{resumed}");
+    }
+    assert_eq!(env.pausegate(&["resume", &chain, "--accept-plugin"]).code, Some(0));
+    assert!(call(&env)["result"]["message"].as_str().unwrap().contains("no tool"));
+    assert_eq!(server.asked().len(), 1);
 }

@@ -289,6 +289,7 @@ impl Setup {
         if let Some(max_turns) = self.settings.max_turns {
             settings.max_turns = max_turns;
         }
+        settings.on_change = self.settings.plugin_changed.unwrap_or_default();
         settings
     }
 

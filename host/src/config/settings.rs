@@ -10,6 +10,7 @@ use super::document::{Document, Section};
 use super::grants::is_plugin_name;
 use super::places::Environment;
 use super::{Channel, ConfigError, Places, notify, read_file};
+use crate::chain::OnChange;
 use crate::journal::postgres::address::Address;
 
 /// What the command line gave; `None` where it did not.
@@ -41,6 +42,8 @@ pub struct Settings {
     pub max_turns: Option<u32>,
     /// Plugins to load, by name; `None` is all of them.
     pub only_plugins: Option<Vec<String>>,
+    /// What becomes of unfinished calls of new chains whose plugin is replaced meanwhile.
+    pub plugin_changed: Option<OnChange>,
     pub places: Places,
     /// The journal of many hosts, in place of the file among `places`.
     pub postgres: Option<Address>,
@@ -85,6 +88,7 @@ impl Settings {
             system: layer.system,
             max_turns: layer.max_turns,
             only_plugins: layer.only_plugins,
+            plugin_changed: layer.plugin_changed,
             grants_named: layer.grants.is_some(),
             postgres,
             notify: layer.notify.unwrap_or_default(),
@@ -115,6 +119,7 @@ struct Layer {
     system: Option<String>,
     max_turns: Option<u32>,
     only_plugins: Option<Vec<String>>,
+    plugin_changed: Option<OnChange>,
     plugins: Option<PathBuf>,
     grants: Option<PathBuf>,
     journal: Option<Journal>,
@@ -135,6 +140,7 @@ impl Layer {
             system: self.system.or(below.system),
             max_turns: self.max_turns.or(below.max_turns),
             only_plugins: self.only_plugins.or(below.only_plugins),
+            plugin_changed: self.plugin_changed.or(below.plugin_changed),
             plugins: self.plugins.or(below.plugins),
             grants: self.grants.or(below.grants),
             journal: self.journal.or(below.journal),
@@ -171,7 +177,11 @@ fn of_environment(around: Surroundings<'_>) -> Result<Layer, ConfigError> {
     let journal = variable(around, "JOURNAL")?
         .map(|text| journal(&text, around).map_err(|(reason, hint)| ConfigError::setting("PAUSEGATE_JOURNAL", reason).with_hint(hint)))
         .transpose()?;
+    let plugin_changed = variable(around, "PLUGIN_CHANGED")?
+        .map(|text| on_change(&text).map_err(|reason| ConfigError::setting("PAUSEGATE_PLUGIN_CHANGED", reason)))
+        .transpose()?;
     Ok(Layer {
+        plugin_changed,
         model: variable(around, "MODEL")?,
         system: variable(around, "SYSTEM")?,
         max_turns,
@@ -215,6 +225,8 @@ const HARMLESS: &[&str] = &["model", "system", "max_turns", "only_plugins"];
 const PLACES: &[&str] = &["plugins", "grants", "journal", "cache"];
 /// What leaves this machine, and where to: the user's own file alone says it.
 const OUTGOING: &[&str] = &["notify", "base_url"];
+/// The operator's own choices: not for a file that came with the folder.
+const OWN: &[&str] = &["plugin_changed"];
 
 /// `None` where there is no such file.
 fn of_file(file: &Path, origin: Origin, around: Surroundings<'_>) -> Result<Option<Layer>, ConfigError> {
@@ -242,6 +254,10 @@ fn of_file(file: &Path, origin: Origin, around: Surroundings<'_>) -> Result<Opti
         system: text("system")?,
         max_turns,
         only_plugins: only_plugins(&root)?,
+        plugin_changed: root
+            .get("plugin_changed")
+            .map(|item| on_change(item.text()?).map_err(|reason| item.error(format!("`plugin_changed` {reason}"))))
+            .transpose()?,
         plugins: path("plugins")?,
         grants: path("grants")?,
         journal: journal.transpose()?,
@@ -253,8 +269,9 @@ fn of_file(file: &Path, origin: Origin, around: Surroundings<'_>) -> Result<Opti
 
 fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
     for (key, item) in root.items() {
-        let (harmless, place, outgoing) = (HARMLESS.contains(&key), PLACES.contains(&key), OUTGOING.contains(&key));
-        if harmless || (place || outgoing) && origin == Origin::User {
+        let (harmless, place) = (HARMLESS.contains(&key), PLACES.contains(&key));
+        let (outgoing, own) = (OUTGOING.contains(&key), OWN.contains(&key));
+        if harmless || (place || outgoing || own) && origin == Origin::User {
             continue;
         }
         let variable = key.to_ascii_uppercase();
@@ -265,6 +282,9 @@ fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
             _ if outgoing => {
                 item.error(format!("`{key}` may not stand in a file of the working directory")).with_hint("put it into the user's `config.toml`")
             }
+            _ if own => item
+                .error(format!("`{key}` may not stand in a file of the working directory"))
+                .with_hint(format!("use PAUSEGATE_{variable} or the user's `config.toml`")),
             _ if place => item
                 .error(format!("`{key}` may not stand in a file of the working directory"))
                 .with_hint(format!("use `--{key}`, PAUSEGATE_{variable} or the user's `config.toml`")),
@@ -278,7 +298,7 @@ fn refuse_keys(root: &Section<'_>, origin: Origin) -> Result<(), ConfigError> {
             }
             _ => item.error(format!("unknown key `{key}`")).with_hint(match origin {
                 Origin::Project => format!("a file of the working directory may hold: {}", HARMLESS.join(", ")),
-                Origin::User => format!("it may hold: {}, {}, {}", HARMLESS.join(", "), PLACES.join(", "), OUTGOING.join(", ")),
+                Origin::User => format!("it may hold: {}", [HARMLESS, OWN, PLACES, OUTGOING].concat().join(", ")),
             }),
         });
     }
@@ -302,6 +322,14 @@ fn home_free<'p>(item: &super::document::Item<'_>, path: &'p (impl AsRef<Path> +
             Err(item.error(format!("`{}`: `~` is not expanded", item.name())).with_hint("write the whole path"))
         }
         Some(_) => Ok(path),
+    }
+}
+
+fn on_change(text: &str) -> Result<OnChange, String> {
+    match text {
+        "keep" => Ok(OnChange::Keep),
+        "block" => Ok(OnChange::Block),
+        _ => Err("must be `keep` or `block`".to_owned()),
     }
 }
 

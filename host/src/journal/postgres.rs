@@ -21,10 +21,11 @@ use super::entry::{Entry, Position};
 use super::outbox::{Claimed, Outbox, Queued, Settled};
 use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
-use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow, Wanted};
+use super::{Append, ChainRow, Hold, Journal, JournalError, KeptPlugins, PendingRow, Wanted};
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, Seq};
 use crate::clock::Clock;
+use crate::digest::Digest;
 use crate::event::Stamped;
 use crate::notice::Audience;
 use crate::pause::PauseId;
@@ -34,6 +35,7 @@ mod care;
 mod differences;
 mod fault;
 mod hold;
+mod kept;
 mod keyvalue;
 mod listen;
 mod outbox;
@@ -350,6 +352,21 @@ impl KeyValues for PostgresJournal {
             changed.map_err(kv_error)
         }
         .boxed()
+    }
+}
+
+impl KeptPlugins for PostgresJournal {
+    fn need<'a>(&'a self, chain: &'a ChainId, plugins: Vec<Digest>) -> BoxFuture<'a, Result<Vec<Digest>, JournalError>> {
+        async move { writing!(self, false, session => kept::need(&mut session, chain, &plugins)) }.boxed()
+    }
+
+    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+        let digest = Digest::of_bytes(&bytes);
+        async move { writing!(self, false, session => kept::keep(&mut session, &digest, &bytes)) }.boxed()
+    }
+
+    fn kept<'a>(&'a self, plugin: &'a Digest) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>> {
+        async move { reading!(self, Ok(None), session => kept::get(&mut session, plugin)) }.boxed()
     }
 }
 

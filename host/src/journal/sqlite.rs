@@ -12,6 +12,7 @@ use futures_util::future::BoxFuture;
 use rusqlite::Connection;
 use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, oneshot};
 
+use self::kept::Keeping;
 use self::keyvalue::Changing;
 use self::lock::Lock;
 use self::schema::Place;
@@ -20,16 +21,18 @@ use super::entry::Entry;
 use super::outbox::{Claimed, Outbox, Queued, Settled};
 use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
-use super::{Append, ChainRow, Hold, Journal, JournalError, PendingRow, Wanted};
+use super::{Append, ChainRow, Hold, Journal, JournalError, KeptPlugins, PendingRow, Wanted};
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, ChainStatus, Epoch, Seq};
 use crate::clock::Clock;
+use crate::digest::Digest;
 use crate::event::Stamped;
 use crate::notice::Audience;
 use crate::pause::PauseId;
 
 mod fault;
 mod health;
+mod kept;
 mod keyvalue;
 mod lock;
 mod outbox;
@@ -343,6 +346,27 @@ impl KeyValues for SqliteJournal {
     fn change<'a>(&'a self, bucket: &'a Bucket, change: Change, quota: Quota) -> BoxFuture<'a, Result<u64, KvError>> {
         let changing = Box::new(Changing { bucket: bucket.clone(), change, quota });
         async move { self.order(|reply| Order::Change(changing, reply)).await.map_err(kv_error) }.boxed()
+    }
+}
+
+impl KeptPlugins for SqliteJournal {
+    fn need<'a>(&'a self, chain: &'a ChainId, plugins: Vec<Digest>) -> BoxFuture<'a, Result<Vec<Digest>, JournalError>> {
+        let keeping = Box::new(Keeping::Need { chain: chain.clone(), plugins: plugins.clone() });
+        async move {
+            self.order(|reply| Order::Keep(keeping, reply)).await?;
+            self.read(Vec::new(), move |connection| kept::missing(connection, plugins)).await
+        }
+        .boxed()
+    }
+
+    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+        let keeping = Box::new(Keeping::Keep { digest: Digest::of_bytes(&bytes), bytes });
+        async move { self.order(|reply| Order::Keep(keeping, reply)).await.map(drop) }.boxed()
+    }
+
+    fn kept<'a>(&'a self, plugin: &'a Digest) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>> {
+        let plugin = plugin.clone();
+        self.read(None, move |connection| kept::get(connection, &plugin)).boxed()
     }
 }
 

@@ -6,6 +6,7 @@ mod claim;
 mod damage;
 mod fold;
 mod hold;
+mod kept;
 mod keyvalue;
 mod list;
 mod outbox;

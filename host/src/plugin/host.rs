@@ -1,8 +1,8 @@
 //! All plugins of a directory, loaded and callable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::attempt::{self, Bench, Target};
 use super::cache::Cache;
 use super::engine::{self, Ticker};
-use super::load::{COMPILE_TIME, Entry, LIST_TOOLS, LoadProgress, LoadStage, Loaded, Loader, OnProgress, Plugin};
+use super::load::{COMPILE_TIME, Entry, LIST_TOOLS, LoadProgress, LoadStage, Loaded, Loader, OnProgress, Plugin, blocking, read_again};
 use super::net::{Net, Resolve, SystemResolver};
 use super::reconcile;
 use super::set::Set;
@@ -87,7 +87,12 @@ pub struct WasmPlugins {
     pub(super) dir: PathBuf,
     /// Replaced as a whole, by whoever follows the directory.
     set: RwLock<Arc<Set>>,
+    /// Of chains that go on with what they were judged on; the newest last.
+    kept: Mutex<VecDeque<Arc<Plugin>>>,
 }
+
+/// Kept plugins that are ready to be called at the same time; beyond it the one taken up longest ago is loaded again.
+pub const KEPT_LOADED: usize = 32;
 
 impl WasmPlugins {
     /// Loads every plugin that can be loaded; what cannot stands in `failures`.
@@ -108,7 +113,7 @@ impl WasmPlugins {
     }
 
     fn of(loader: Arc<Loader>, dir: PathBuf, loaded: Loaded) -> Self {
-        Self { loader, dir, set: RwLock::new(Arc::new(Set::of(loaded))) }
+        Self { loader, dir, set: RwLock::new(Arc::new(Set::of(loaded))), kept: Mutex::default() }
     }
 
     /// Those that are loaded now.
@@ -129,9 +134,15 @@ impl WasmPlugins {
 
     /// The plugin with the bytes that the attempt was judged for, and the place of the tool.
     fn find(&self, attempt: &Attempt) -> Option<(Arc<Plugin>, usize)> {
-        let plugin = Arc::clone(self.set().with(&attempt.plugin, attempt.digest.as_ref())?);
+        let loaded = self.set().with(&attempt.plugin, attempt.digest.as_ref()).cloned();
+        let plugin = loaded.or_else(|| self.kept_plugin(&attempt.plugin, attempt.digest.as_ref()?))?;
         let place = plugin.tools.iter().position(|known| known.spec.tool == attempt.tool)?;
         Some((plugin, place))
+    }
+
+    fn kept_plugin(&self, name: &str, digest: &Digest) -> Option<Arc<Plugin>> {
+        let kept = self.kept.lock().expect("no panic under this lock");
+        kept.iter().find(|plugin| plugin.name == name && plugin.digest == *digest).cloned()
     }
 }
 
@@ -186,6 +197,29 @@ impl Plugins for WasmPlugins {
                 }
                 None => not_loaded(&attempt),
             }
+        })
+    }
+
+    fn bytes<'a>(&'a self, plugin: &'a str, digest: &'a Digest) -> BoxFuture<'a, Option<Vec<u8>>> {
+        Box::pin(async move {
+            let file = self.set().with(plugin, Some(digest))?.file.clone()?;
+            let bytes = blocking(move || read_again(&file).map_err(|error| error.to_string())).await.ok()?;
+            (Digest::of_bytes(&bytes) == *digest).then_some(bytes)
+        })
+    }
+
+    fn load_kept<'a>(&'a self, plugin: &'a str, digest: &'a Digest, bytes: Vec<u8>) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            if self.kept_plugin(plugin, digest).is_some() {
+                return Ok(());
+            }
+            let loaded = Arc::new(self.loader.load_bytes(plugin, bytes).await?);
+            let mut kept = self.kept.lock().expect("no panic under this lock");
+            kept.push_back(loaded);
+            while kept.len() > KEPT_LOADED {
+                kept.pop_front();
+            }
+            Ok(())
         })
     }
 

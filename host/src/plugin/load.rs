@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,8 @@ const RECONCILE: &str = "pausegate:plugin/reconcile@0.1.0";
 pub struct Plugin {
     pub name: String,
     pub digest: Digest,
+    /// Whatever stands at its place by now; `None` of bytes that came from elsewhere.
+    pub file: Option<Arc<File>>,
     pub entry: Entry,
     pub tools: Vec<Tool>,
     pub wants: Vec<Want>,
@@ -154,7 +157,25 @@ impl Loader {
     async fn load_file(self: &Arc<Self>, name: &str, path: PathBuf) -> Result<(Plugin, Vec<LoadFailure>), String> {
         let loader = Arc::clone(self);
         let adapt = self.adapt.contains(name);
-        let Found { digest, bytes, compiled } = blocking(move || loader.find(&path, adapt)).await?;
+        let (found, file) = blocking(move || {
+            let bytes = read_limited(&path)?;
+            Ok((loader.find(bytes, adapt)?, File::open(&path).ok().map(Arc::new)))
+        })
+        .await?;
+        let (plugin, bad_tools) = self.load_found(name, found).await?;
+        Ok((Plugin { file, ..plugin }, bad_tools))
+    }
+
+    /// What was a plugin once, from wherever it was kept.
+    pub async fn load_bytes(self: &Arc<Self>, name: &str, bytes: Vec<u8>) -> Result<Plugin, String> {
+        let loader = Arc::clone(self);
+        let adapt = self.adapt.contains(name);
+        let found = blocking(move || loader.find(bytes, adapt)).await?;
+        self.load_found(name, found).await.map(|(plugin, _)| plugin)
+    }
+
+    async fn load_found(self: &Arc<Self>, name: &str, found: Found) -> Result<(Plugin, Vec<LoadFailure>), String> {
+        let Found { digest, bytes, compiled } = found;
         let component = match compiled {
             Some(component) => component,
             None => {
@@ -172,7 +193,7 @@ impl Loader {
         let (tools, mut bad_tools) =
             tokio::time::timeout(CHECK_TIME, checking).await.map_err(|_| format!("checking its schemas took longer than {CHECK_TIME:?}"))??;
         bad_tools.extend(misfits);
-        let plugin = Plugin { name: name.to_owned(), digest, entry, tools, wants, turns: Semaphore::new(self.turns_per_plugin) };
+        let plugin = Plugin { name: name.to_owned(), digest, file: None, entry, tools, wants, turns: Semaphore::new(self.turns_per_plugin) };
         Ok((plugin, bad_tools))
     }
 
@@ -205,9 +226,9 @@ impl Loader {
         Ok((Entry::Contract { pre, reconcile }, told, Vec::new()))
     }
 
-    /// Reads and hashes the whole file: the digest is what grants hang on, so it is never taken from anything else.
-    fn find(&self, path: &Path, adapt: bool) -> Result<Found, String> {
-        let bytes = Arc::new(read_limited(path)?);
+    /// Hashes the whole file: the digest is what grants hang on, so it is never taken from anything else.
+    fn find(&self, bytes: Vec<u8>, adapt: bool) -> Result<Found, String> {
+        let bytes = Arc::new(bytes);
         let digest = Digest::of_bytes(&bytes);
         let compiled = self.cache.load_code(&self.bench.engine, &digest);
         if compiled.is_none() && !(adapt && contract::is_foreign(&bytes)) {
@@ -303,6 +324,14 @@ pub fn read_limited(path: &Path) -> Result<Vec<u8>, String> {
     if bytes.len() as u64 > FILE_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
+/// Of a file that was loaded what stands in it now, whatever its name leads to.
+pub fn read_again(file: &File) -> std::io::Result<Vec<u8>> {
+    let bytes = file.metadata()?.len().min(FILE_BYTES_MAX);
+    let mut read = vec![0; bytes as usize];
+    file.read_exact_at(&mut read, 0)?;
+    Ok(read)
+}
+
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|panic| Err(format!("loading failed, a bug of the host: {panic}")))
 }

@@ -13,7 +13,7 @@ use super::{bold, escape, note};
 use crate::call::{CallKey, ToolResult};
 use crate::capability::Refusal;
 use crate::chain::ChainId;
-use crate::digest::canonical;
+use crate::digest::{Digest, canonical};
 use crate::event::{Event, Origin, Stamped};
 use crate::plugin::Watcher;
 use crate::runner::Observer;
@@ -147,6 +147,10 @@ impl Observer for Live {
         note(&waiting(calls));
     }
 
+    fn kept(&self, chain: &ChainState, plugin: &str, digest: &Digest) {
+        note(&kept(chain, plugin, digest));
+    }
+
     fn text(&self, chain: &ChainId, piece: &str) {
         if self.json {
             return super::json_line(&json!({"chain": chain, "kind": "text", "text": piece}));
@@ -174,11 +178,22 @@ impl Observer for Hushed {
     fn waiting(&self, _chain: &ChainState, calls: usize) {
         note(&waiting(calls));
     }
+
+    fn kept(&self, chain: &ChainState, plugin: &str, digest: &Digest) {
+        note(&kept(chain, plugin, digest));
+    }
 }
 
 fn waiting(calls: usize) -> String {
     let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
     format!("waiting for {calls} that may have had its effect; once more exits at once")
+}
+
+fn kept(chain: &ChainState, plugin: &str, digest: &Digest) -> String {
+    let id = &chain.id;
+    format!(
+        "plugin `{plugin}` is another one now; {id} goes on with the bytes it was asked about, {digest}; `resume {id} --accept-plugin` takes the new ones"
+    )
 }
 
 /// `done: …` or `failed (kind): …`, on one line.

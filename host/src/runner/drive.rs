@@ -11,7 +11,7 @@ use super::attempts::Attempts;
 use super::open::OpenChain;
 use super::recover::recover_all;
 use super::redact::Replies;
-use super::{Host, HostError, Report, Rest};
+use super::{HostError, Report, Rest, kept};
 use crate::call::result::to_base64;
 use crate::call::{CallKey, CallStatus, ToolSpec};
 use crate::capability::Grants;
@@ -50,6 +50,10 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
             () = lease.ended().cancelled() => Err(lost(&chain.state, &lease).into()),
         },
     };
+    // Before others can take it up.
+    if matches!(driven, Ok(Rest::Paused)) {
+        kept::keep(&chain.host, &chain.state).await;
+    }
     chain.let_go().await;
     let rest = driven?;
     // A chain rests on a promise then: whatever the journal may lose with the power, it will not lose what this builds on.
@@ -65,16 +69,15 @@ fn lost(state: &ChainState, lease: &Lease) -> JournalError {
 }
 
 async fn to_its_rest(chain: &mut OpenChain, interrupt: CancellationToken) -> Result<Rest, HostError> {
-    let plugins = &chain.host.plugins;
-    let failures = plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
     let mut driver = Driver {
         attempts: Attempts::default(),
         model: None,
         interrupt,
         replies: Replies::of(&chain.host),
         waiting: None,
-        loaded: plugins.loaded(),
-        failures,
+        found: None,
+        loaded: BTreeMap::new(),
+        failures: BTreeMap::new(),
     };
     chain.record(expire).await?;
     chain.record(recheck::recheck).await?;
@@ -112,7 +115,9 @@ struct Driver {
     interrupt: CancellationToken,
     replies: Replies,
     waiting: Option<Waiting>,
-    /// Bytes loaded under each plugin name.
+    /// Bytes under each plugin name, as last seen in the plugin directory.
+    found: Option<BTreeMap<String, Digest>>,
+    /// The same, with what was kept for this chain.
     loaded: BTreeMap<String, Digest>,
     /// Why a plugin is not loaded.
     failures: BTreeMap<String, String>,
@@ -137,7 +142,7 @@ impl Driver {
             if self.interrupt.is_cancelled() {
                 return self.interrupted(chain).await;
             }
-            self.look(&chain.host);
+            self.look(chain).await;
             let next = self.next(&chain.state);
             if let Some(rest) = self.step(chain, next).await? {
                 return Ok(rest);
@@ -146,11 +151,13 @@ impl Driver {
     }
 
     /// A long-running host follows its plugin directory: bytes are compared when a call starts.
-    fn look(&mut self, host: &Host) {
-        let loaded = host.plugins.loaded();
-        if loaded != self.loaded {
-            self.loaded = loaded;
-            self.failures = host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
+    async fn look(&mut self, chain: &OpenChain) {
+        let found = chain.host.plugins.loaded();
+        if self.found.as_ref() != Some(&found) {
+            self.loaded = found.clone();
+            self.found = Some(found);
+            kept::take_up(chain, &mut self.loaded).await;
+            self.failures = chain.host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::crash::{self, Side};
-use super::{Host, HostError};
+use super::{Host, HostError, kept};
 use crate::capability::Grants;
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::clock::Lease;
@@ -148,6 +148,9 @@ impl OpenChain {
         crash::at(Side::After);
         for event in events {
             self.host.observer.event(&self.state, event);
+        }
+        if self.state.status.is_terminal() {
+            kept::let_go(&self.host, &self.state).await;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ mod doubt;
 mod expiry;
 mod fork;
 mod held_back;
+mod kept;
 mod life;
 mod memory;
 mod narrowing;

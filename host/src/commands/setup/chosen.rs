@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::future::BoxFuture;
 
-use crate::call::{ToolResult, ToolSpec, kind};
+use crate::call::{Finding, ToolResult, ToolSpec, kind};
 use crate::capability::Uses;
 use crate::digest::Digest;
 use crate::plugin::{Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
@@ -41,6 +41,18 @@ impl<P: Plugins> Plugins for Chosen<P> {
 
     fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
         if self.has(&attempt.plugin) { self.inner.call(attempt) } else { Nothing.call(attempt) }
+    }
+
+    fn bytes<'a>(&'a self, plugin: &'a str, digest: &'a Digest) -> BoxFuture<'a, Option<Vec<u8>>> {
+        if self.has(plugin) { self.inner.bytes(plugin, digest) } else { Nothing.bytes(plugin, digest) }
+    }
+
+    fn load_kept<'a>(&'a self, plugin: &'a str, digest: &'a Digest, bytes: Vec<u8>) -> BoxFuture<'a, Result<(), String>> {
+        if self.has(plugin) { self.inner.load_kept(plugin, digest, bytes) } else { Nothing.load_kept(plugin, digest, bytes) }
+    }
+
+    fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
+        if self.has(&attempt.plugin) { self.inner.reconcile(attempt) } else { Nothing.reconcile(attempt) }
     }
 }
 

@@ -162,7 +162,7 @@ fn w54_broken_settings_are_refused() {
     ~/.config/pausegate/config.toml:1: starts with a byte-order mark | save it as UTF-8 without one
     ~/.config/pausegate/config.toml:1: `model` must be a string, not an integer
     ~/.config/pausegate/config.toml:2: duplicate key
-    ~/.config/pausegate/config.toml:2: unknown key `modle` | it may hold: model, system, max_turns, only_plugins, plugins, grants, journal, cache, notify, base_url
+    ~/.config/pausegate/config.toml:2: unknown key `modle` | it may hold: model, system, max_turns, only_plugins, plugin_changed, plugins, grants, journal, cache, notify, base_url
     ~/.config/pausegate/config.toml:1: invalid basic string, expected `"`
     ~/.config/pausegate/config.toml:1: `max_turns` must be a whole number of model calls, at least 1
     ~/.config/pausegate/config.toml:1: `max_turns` must be an integer, not a string

@@ -73,6 +73,7 @@ async fn remove_one(session: &mut Session, head: &Head) -> Result<bool, Failure>
         "DELETE FROM pause WHERE chain = $1",
         "DELETE FROM keyvalue WHERE chain = $1",
         "DELETE FROM outbox WHERE chain = $1",
+        "DELETE FROM plugin_need WHERE chain = $1",
     ] {
         session.rows(sql, &[&head.chain.0]).await?;
     }

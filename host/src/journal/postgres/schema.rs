@@ -1,7 +1,8 @@
 //! Tables of the PostgreSQL journal, in a schema of their own, and their version.
 //!
-//! As in SQLite, `event` is the journal, `keyvalue` is what plugins keep, `outbox` is what is to be told, and `chain`, `call` and `pause` are projections
-//! that can be rebuilt, but for `epoch` and the lease, which belong to whoever holds the chain. Ids and times are
+//! As in SQLite, `event` is the journal, `keyvalue` is what plugins keep, `outbox` is what is to be told, `plugin` is what chains
+//! keep of plugins, and `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and the lease, which
+//! belong to whoever holds the chain. Ids and times are
 //! compared byte by byte, whatever the database's collation. What is no part of an index changes from append to append.
 
 use super::address::Address;
@@ -10,7 +11,7 @@ use super::pool::Session;
 use crate::journal::JournalError;
 
 /// One step per version; step N leads from version N to N + 1. A released step never changes.
-pub const MIGRATIONS: [&str; 2] = [
+pub const MIGRATIONS: [&str; 3] = [
     r#"
     CREATE TABLE event (
         chain text COLLATE "C" NOT NULL,
@@ -92,6 +93,18 @@ pub const MIGRATIONS: [&str; 2] = [
         parked boolean NOT NULL
     );
     CREATE INDEX outbox_due ON outbox (due, id) WHERE NOT parked;
+"#,
+    r#"
+    CREATE TABLE plugin (
+        digest text COLLATE "C" PRIMARY KEY,
+        bytes bytea NOT NULL
+    );
+    CREATE TABLE plugin_need (
+        chain text COLLATE "C" NOT NULL,
+        plugin text COLLATE "C" NOT NULL,
+        PRIMARY KEY (chain, plugin)
+    );
+    CREATE INDEX plugin_needed ON plugin_need (plugin);
 "#,
 ];
 pub const VERSION: u32 = MIGRATIONS.len() as u32;

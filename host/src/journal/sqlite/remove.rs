@@ -3,7 +3,7 @@
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::write::signed;
-use super::{fault, pages};
+use super::{fault, kept, pages};
 use crate::chain::ChainId;
 use crate::journal::carrying::Carrying;
 use crate::journal::records::Head;
@@ -39,9 +39,10 @@ fn remove_one(connection: &Connection, head: &Head) -> rusqlite::Result<bool> {
         params![chain, signed(head.seq), head.hash],
     )?;
     if taken == 1 {
-        for table in ["event", "call", "pause", "keyvalue", "outbox"] {
+        for table in ["event", "call", "pause", "keyvalue", "outbox", "plugin_need"] {
             connection.execute(&format!("DELETE FROM {table} WHERE chain = ?1"), [chain])?;
         }
+        kept::sweep(connection)?;
     }
     Ok(taken == 1)
 }

@@ -1,6 +1,7 @@
 //! Tables of the SQLite journal, their version, and how a connection to them is opened.
 //!
-//! `event` is the journal; `keyvalue` is what plugins keep; `outbox` is what is to be told; `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and
+//! `event` is the journal; `keyvalue` is what plugins keep; `outbox` is what is to be told; `plugin` is what chains keep of
+//! plugins, for those in `plugin_need`; `chain`, `call` and `pause` are projections that can be rebuilt, but for `epoch` and
 //! `holder`, which belong to whoever holds the chain.
 
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -18,7 +19,7 @@ use crate::journal::JournalError;
 const APPLICATION: i32 = 0x5047_6a6c;
 
 /// One step per version; step N leads from version N to N + 1. A released step never changes.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE event (
         chain TEXT NOT NULL,
@@ -102,6 +103,18 @@ const MIGRATIONS: [&str; 4] = [
         parked INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX outbox_due ON outbox (due, id) WHERE parked = 0;
+",
+    "
+    CREATE TABLE plugin (
+        digest TEXT NOT NULL PRIMARY KEY,
+        bytes BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE plugin_need (
+        chain TEXT NOT NULL,
+        plugin TEXT NOT NULL,
+        PRIMARY KEY (chain, plugin)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX plugin_needed ON plugin_need (plugin);
 ",
 ];
 pub const VERSION: u32 = MIGRATIONS.len() as u32;

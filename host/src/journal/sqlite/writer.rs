@@ -19,6 +19,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault;
+use super::kept::Keeping;
 use super::keyvalue::Changing;
 use super::schema::Place;
 use super::tails::Tails;
@@ -48,6 +49,7 @@ pub enum Order {
         reply: oneshot::Sender<Result<Epoch, JournalError>>,
     },
     Change(Box<Changing>, oneshot::Sender<Result<u64, JournalError>>),
+    Keep(Box<Keeping>, oneshot::Sender<Result<u64, JournalError>>),
     /// Best effort: the lock is what counts.
     Release {
         chain: ChainId,
@@ -256,6 +258,7 @@ impl Order {
         match self {
             Self::Append(entry, _) => entry.write(connection, tails),
             Self::Change(changing, _) => changing.write(connection),
+            Self::Keep(keeping, _) => Ok(keeping.write(connection).map(|()| 0)?),
             Self::Take { chain, holder, .. } => Ok(write::take(connection, chain, holder)?),
             Self::Release { chain, epoch } => Ok(write::release(connection, chain, *epoch).map(|()| *epoch)?),
         }
@@ -264,7 +267,7 @@ impl Order {
     /// Nobody left to hear it is no failure: what was written stays written.
     fn answer(self, outcome: Result<u64, JournalError>) {
         match self {
-            Self::Append(_, reply) | Self::Change(_, reply) | Self::Take { reply, .. } => drop(reply.send(outcome)),
+            Self::Append(_, reply) | Self::Change(_, reply) | Self::Keep(_, reply) | Self::Take { reply, .. } => drop(reply.send(outcome)),
             Self::Release { .. } => {}
         }
     }
@@ -277,6 +280,7 @@ impl Order {
         match self {
             Self::Append(entry, _) => entry.bytes(),
             Self::Change(changing, _) => changing.bytes(),
+            Self::Keep(keeping, _) => keeping.bytes(),
             Self::Take { .. } | Self::Release { .. } => 0,
         }
     }

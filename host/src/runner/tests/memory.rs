@@ -8,10 +8,11 @@ use futures_util::future::{BoxFuture, FutureExt, ready};
 use crate::capability::keyvalue::twin::Twin;
 use crate::capability::keyvalue::{Bucket, Change, KeyValues, KvError, Page, Quota};
 use crate::chain::{ChainId, ChainStatus, Seq};
+use crate::digest::Digest;
 use crate::event::Stamped;
 use crate::journal::record::Stored;
 use crate::journal::records::{Head, Health, Rebuilt, Records};
-use crate::journal::{Append, ChainRow, Hold, Journal, JournalError, Lock, PendingRow, Wanted};
+use crate::journal::{Append, ChainRow, Hold, Journal, JournalError, KeptPlugins, Lock, PendingRow, Wanted};
 use crate::pause::PauseId;
 use crate::state::ChainState;
 
@@ -24,6 +25,9 @@ pub struct Memory(Arc<Mutex<Inner>>, Twin);
 struct Inner {
     chains: BTreeMap<ChainId, (u64, Vec<Stamped>)>,
     held: HashSet<ChainId>,
+    /// Plugins' bytes, and who needs them.
+    kept: BTreeMap<Digest, Vec<u8>>,
+    needs: BTreeMap<ChainId, Vec<Digest>>,
     /// Appends until the process dies, at that side of the last of them.
     dies: Option<(Side, u64)>,
 }
@@ -42,6 +46,11 @@ impl Memory {
 
     pub fn stamped(&self, id: &ChainId) -> Vec<Stamped> {
         self.0.lock().unwrap().chains[id].1.clone()
+    }
+
+    /// Plugins whose bytes are kept.
+    pub fn kept_plugins(&self) -> usize {
+        self.0.lock().unwrap().kept.len()
     }
 
     /// As if the holder's process had died.
@@ -67,6 +76,26 @@ impl Memory {
 
     fn now<T: Send + 'static>(value: T) -> BoxFuture<'static, T> {
         ready(value).boxed()
+    }
+}
+
+impl KeptPlugins for Memory {
+    fn need<'a>(&'a self, chain: &'a ChainId, plugins: Vec<Digest>) -> BoxFuture<'a, Result<Vec<Digest>, JournalError>> {
+        let inner = &mut *self.0.lock().unwrap();
+        inner.needs.insert(chain.clone(), plugins.clone());
+        let needed: HashSet<_> = inner.needs.values().flatten().cloned().collect();
+        inner.kept.retain(|digest, _| needed.contains(digest));
+        let missing = plugins.into_iter().filter(|digest| !inner.kept.contains_key(digest)).collect();
+        Self::now(Ok(missing))
+    }
+
+    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.0.lock().unwrap().kept.insert(Digest::of_bytes(&bytes), bytes);
+        Self::now(Ok(()))
+    }
+
+    fn kept<'a>(&'a self, plugin: &'a Digest) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>> {
+        Self::now(Ok(self.0.lock().unwrap().kept.get(plugin).cloned()))
     }
 }
 

@@ -35,6 +35,8 @@ pub struct TwinPlugins {
     /// What the plugin says became of an attempt, where it has a way to tell.
     finding: Mutex<Option<Box<Find>>>,
     pub looked: Mutex<Vec<Attempt>>,
+    /// Bytes that were taken up again; `None` of plugins that keep none. What is loaded under a digest is what has it.
+    pub kept: Mutex<Option<Vec<Digest>>>,
 }
 
 impl Plugins for TwinPlugins {
@@ -53,6 +55,16 @@ impl Plugins for TwinPlugins {
     fn call(&self, attempt: Attempt) -> BoxFuture<'_, AttemptOutcome> {
         self.ran.lock().unwrap().push(attempt.clone());
         (self.behaviour)(&attempt)
+    }
+
+    fn bytes<'a>(&'a self, plugin: &'a str, digest: &'a Digest) -> BoxFuture<'a, Option<Vec<u8>>> {
+        let keeps = self.kept.lock().unwrap().is_some() && *digest == Digest::of_bytes(plugin.as_bytes());
+        async move { keeps.then(|| plugin.as_bytes().to_vec()) }.boxed()
+    }
+
+    fn load_kept<'a>(&'a self, _: &'a str, digest: &'a Digest, _: Vec<u8>) -> BoxFuture<'a, Result<(), String>> {
+        self.kept.lock().unwrap().get_or_insert_default().push(digest.clone());
+        async { Ok(()) }.boxed()
     }
 
     fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
@@ -152,6 +164,7 @@ impl World {
             ran: Mutex::default(),
             finding: Mutex::default(),
             looked: Mutex::default(),
+            kept: Mutex::default(),
         });
         let turns = serde_json::from_value(turns).expect("turns of a script");
         let model = Arc::new(Twin::new(turns));

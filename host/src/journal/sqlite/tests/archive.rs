@@ -56,7 +56,7 @@ async fn only_a_chain_that_ended_and_stands_where_it_was_written_out_is_taken_ou
     let sql = home.sql();
     let left =
         |table: &str| sql.query_row(&format!("SELECT count(*) FROM {table} WHERE chain = 'ch_ended'"), [], |row| row.get::<_, u32>(0)).unwrap();
-    assert_eq!(["event", "call", "pause", "keyvalue"].map(left), [0; 4]);
+    assert_eq!(["event", "call", "pause", "keyvalue", "plugin_need"].map(left), [0; 5]);
     assert_eq!(sql.query_row("SELECT count(*) FROM keyvalue", [], |row| row.get::<_, u32>(0)).unwrap(), 2);
     assert_eq!(journal.projection_differences().await.unwrap(), [""; 0]);
     assert_eq!(journal.pending(100).await.unwrap().len(), 1);

@@ -25,7 +25,8 @@ async fn a_journal_of_version_1_is_read_and_keeps_values_from_then_on() {
     drop(journal);
     home.sql()
         .execute_batch(
-            "DROP TABLE outbox; DROP TABLE keyvalue; DROP INDEX chain_runnable; ALTER TABLE chain DROP COLUMN place; PRAGMA user_version = 1;",
+            "DROP TABLE outbox; DROP TABLE plugin; DROP TABLE plugin_need; DROP TABLE keyvalue; DROP INDEX chain_runnable;
+             ALTER TABLE chain DROP COLUMN place; PRAGMA user_version = 1;",
         )
         .unwrap();
     let journal = SqliteJournal::open_existing(&home.path(), clock()).unwrap();

@@ -1,0 +1,18 @@
+//! Plugins' bytes, by their digest, for as long as a chain that has not ended needs them: whoever carries it on has them,
+//! though the file in the plugin directory is another one by now.
+
+use futures_util::future::BoxFuture;
+
+use super::JournalError;
+use crate::chain::ChainId;
+use crate::digest::Digest;
+
+pub trait KeptPlugins: Send + Sync {
+    /// Says which bytes the chain needs from now on, and drops those that no chain needs. Returns those that are not kept.
+    fn need<'a>(&'a self, chain: &'a ChainId, plugins: Vec<Digest>) -> BoxFuture<'a, Result<Vec<Digest>, JournalError>>;
+
+    /// Keeps bytes, if a chain needs them.
+    fn keep(&self, bytes: Vec<u8>) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    fn kept<'a>(&'a self, plugin: &'a Digest) -> BoxFuture<'a, Result<Option<Vec<u8>>, JournalError>>;
+}

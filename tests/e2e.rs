@@ -5,7 +5,7 @@ mod audit;
 mod chains;
 mod check;
 mod decisions;
-mod doubt;
+pub mod doubt;
 mod environment;
 mod errors;
 mod forks;

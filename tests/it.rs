@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "support/browser.rs"]
+mod browser;
 mod conformance;
 mod crash;
 mod e2e;
 mod hostile;
 mod models;
+mod page;
 #[path = "support/postgres.rs"]
 mod postgres;
 mod probes;

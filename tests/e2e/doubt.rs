@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::TestEnvironment;
 
 /// A chain whose one call was sent, and whose process was killed before the answer.
-fn killed() -> (TestEnvironment, String) {
+pub fn killed() -> (TestEnvironment, String) {
     let env = TestEnvironment::new();
     env.add_plugin("fetch");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

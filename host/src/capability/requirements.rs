@@ -140,6 +140,11 @@ impl Requirements {
 
     /// `alice (os:alice@host, token:alice) or os:bob@host, 2 of them, not who started the chain`
     pub fn in_words(&self) -> String {
+        self.in_words_where("any user of this machine")
+    }
+
+    /// The same; `anybody` is who decides where no rule names somebody.
+    pub fn in_words_where(&self, anybody: &str) -> String {
         let list = |list: &Vec<Actor>| {
             let persons = self.people.persons(list);
             // A person is shown with the identities that the list has: all of them, unless it names one alone.
@@ -151,7 +156,7 @@ impl Requirements {
             shown.collect::<Vec<_>>().join(" or ")
         };
         let mut words = match self.approvers.is_empty() {
-            true => "any user of this machine".to_owned(),
+            true => anybody.to_owned(),
             false => self.approvers.iter().map(list).collect::<Vec<_>>().join(", and "),
         };
         if self.quorum > one() {

@@ -71,10 +71,24 @@ fn told(problem: &Problem) -> Markup {
     }
 }
 
-/// The detail as a person reads it.
+/// The detail as a person reads it; an id in front stays what it is.
 pub fn sentence(detail: &str) -> String {
+    let is_word = detail.split(' ').next().is_some_and(|first| first.chars().all(char::is_alphabetic));
     let mut letters = detail.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let first = letters.next().map(|first| if is_word { first.to_uppercase().to_string() } else { first.to_string() }).unwrap_or_default();
     let end = if detail.ends_with(['.', '!', '?']) { "" } else { "." };
     format!("{first}{}{end}", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_detail_reads_as_a_sentence_and_ids_stay_ids() {
+        assert_eq!(sentence("the journal is busy; try again"), "The journal is busy; try again.");
+        assert_eq!(sentence("pa_1 was already decided"), "pa_1 was already decided.");
+        assert_eq!(sentence("`city` is missing."), "`city` is missing.");
+        assert_eq!(sentence(""), ".");
+    }
 }

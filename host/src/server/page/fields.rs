@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(form.read(&given(&[("value.sure", "on"), ("value.name", "a")])), Err("`sure` is neither yes nor no".to_owned()));
         let stars = Form::of(&json!({"type": "integer", "minimum": 1})).unwrap();
         assert_eq!(stars.read(&given(&[("value", "3")])), Ok(json!(3)));
-        assert_eq!(stars.read(&given(&[("value", "")])), Err("the answer is empty".to_owned()));
+        assert_eq!(stars.read(&given(&[("value", "")])), Err("`Your answer` is missing".to_owned()));
         assert_eq!(stars.read(&given(&[("value", "1e400")])), Err("`Your answer` is no number".to_owned()));
     }
 

@@ -12,7 +12,7 @@ let again = false;
 
 /** The page as it is now, put in the place of what is shown. */
 async function refresh() {
-  if (sent || !main().dataset.mark) return;
+  if (sent || !("mark" in main().dataset)) return;
   if (reading) { again = true; return; }
   reading = read();
   await reading;
@@ -33,10 +33,17 @@ async function read() {
   const next = fresh.getElementById("main");
   if (!next || sent) return;
   const changed = next.dataset.mark !== main().dataset.mark;
-  if (touched) return changed ? offer() : undefined;
+  if (!changed) return ages(next);
+  if (touched) return offer();
   replace(next);
   document.title = fresh.title;
-  news(changed ? `Updated: ${fresh.title.replace(/ · Pausegate$/, "")}` : "");
+  news(`Updated: ${fresh.title.replace(/ · Pausegate$/, "")}`);
+}
+
+/** Nothing that somebody may be about to click is put aside for a minute that passed. */
+function ages(next) {
+  const [shown, now] = [main(), next].map((page) => [...page.querySelectorAll("time")]);
+  if (shown.length === now.length) shown.forEach((time, at) => { time.textContent = now[at].textContent; });
 }
 
 /** Focus and what was opened stay. */
@@ -98,7 +105,7 @@ let source = null;
 /** A page that nobody looks at listens to nothing: browsers have few connections to one server. */
 function listen() {
   if (document.hidden) { source?.close(); source = null; return; }
-  if (source || !main().dataset.mark) return;
+  if (source || !("mark" in main().dataset)) return;
   source = new EventSource("/api/v1/changes");
   for (const name of ["hello", "reset", "chain", "pause_opened", "pause_voted", "pause_closed"]) source.addEventListener(name, refresh);
 }

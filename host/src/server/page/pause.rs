@@ -30,16 +30,23 @@ pub fn whole(who: &Identity, seen: &Seen, slip: Option<&Slip>) -> Html<String> {
         header.head {
             p.crumbs { a href="/" { "Waiting" } " / " a href={ "/chains/" (seen.chain.id) } { (line(&seen.chain.title)) } }
             h1 { (code(&pause.tool)) " " span.asks { (report::pause::asks(&pause.ask)) } }
-            p.sub { (chip(pause.kind.as_str())) " " (report::pause::kind(pause.kind)) " · " (ago(pause.opened_at, seen.now)) " ago" }
+            p.sub { (chip(pause.kind.as_str())) " " (kind(pause.kind)) " · " (ago(pause.opened_at, seen.now)) " ago" }
+            p.jump { a href="#decide" { @if pause.is_open() { "To your decision" } @else { "To what was decided" } } }
         }
         div.two {
             div.about { (about(seen)) }
-            section.decide aria-label="Decision" {
+            section.decide #decide aria-label="Decision" {
                 @if pause.is_open() { (open(who, seen, slip)) } @else { (closed(seen)) }
             }
         }
     };
     page(who, Here::Waiting, &title, Some(&Live { mark: seen.mark() }), &body)
+}
+
+/// What stands beside its name.
+fn kind(kind: PauseKind) -> &'static str {
+    let told = report::pause::kind(kind);
+    told.split_once(": ").map_or(told, |(_, told)| told)
 }
 
 fn told(slip: &Slip) -> Markup {
@@ -65,14 +72,15 @@ fn about(seen: &Seen) -> Markup {
             p.sub { "of " (code(&pause.tool)) ", plugin " (line(&pause.plugin)) ", " (pause.effects) }
         }
         (context(pause))
-        @if let Ask::Choice { options } = &pause.ask { (choices(options)) }
+        // Where it can be answered, the form shows them.
+        @if let Ask::Choice { options } = &pause.ask { @if !pause.is_open() || seen.why_not.is_some() { (choices(options)) } }
         @if pause.kind != PauseKind::InDoubt { section.part { (openings(pause)) } }
         @if let Some(line) = &seen.standing { (standing(pause, line)) }
         section.part {
             h2 { "Who asks, who decides" }
             dl.table {
                 dt { "Chain started by" } dd { (actor(&seen.chain.started_by)) }
-                dt { "Decided by" } dd { (report::pause::approvers(&pause.requirements)) }
+                dt { "Decided by" } dd { (report::escape::line(&pause.requirements.in_words_where("anybody whose token may approve"))) }
                 @if pause.requirements.quorum.get() > 1 { dt { "Votes" } dd { (report::pause::votes(pause)) } }
                 @if let Some(at) = pause.expires_at() { dt { "Expires" } dd { (report::pause::expires(at, seen.now)) } }
                 dt { "Digest" } dd { code.digest { (pause.digest) } }
@@ -131,7 +139,7 @@ fn choices(options: &[Choice]) -> Markup {
 fn openings(pause: &Pause) -> Markup {
     let opens: Vec<_> = pause.opens.iter().map(ToString::to_string).collect();
     html! {
-        h2 { "What approving opens" }
+        h2 { @if pause.asks_approval() { "What approving opens" } @else { "What answering opens" } }
         @if !pause.asks_approval() {
             p { "Answering opens nothing." }
         } @else if opens.is_empty() {
@@ -190,7 +198,7 @@ fn closed(seen: &Seen) -> Markup {
             }
         }
         @if let Some(anew) = &seen.anew { p { a.go href={ "/pauses/" (anew) } { "It was asked anew" } } }
-        p { "The chain " (words::status(seen.chain.status)) " " a href={ "/chains/" (seen.chain.id) } { "See how it goes on" } }
+        p { "The chain is " (words::status(seen.chain.status)) " " a href={ "/chains/" (seen.chain.id) } { "See how it goes on" } }
         @match &seen.next {
             Some(next) => p { a.go href={ "/pauses/" (next) } { "The next question" } " · " a href="/" { (words::counted(seen.others, "waits", "wait")) } }
             None => p { a href="/" { "Nothing else waits" } }

@@ -17,7 +17,7 @@ use crate::server::problem::Problem;
 
 pub async fn show(Of(state): Of<State>, who: Identity) -> Result<Html<String>, Problem> {
     let rows = state.pauses(&who, super::LIST_MAX).await?;
-    let live = Live { mark: rows.iter().map(|row| row.pause.id.0.as_str()).collect::<Vec<_>>().join(" ") };
+    let live = Live { mark: rows.iter().map(|row| format!("{} {}", row.pause.id, row.pause.votes.len())).collect::<Vec<_>>().join(" ") };
     let title = if rows.is_empty() { "Nothing waits".to_owned() } else { format!("{} waiting", rows.len()) };
     Ok(page(&who, Here::Waiting, &title, Some(&live), &body(&who, &rows, state.clock().now())))
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::words::{actor, ago, chip, code, counted, json, lasted, line, quote};
+use super::words::{actor, ago, block, chip, code, counted, json, lasted, line, quote};
 use crate::chain::message::{Message, Part, Role};
 use crate::digest::canonical;
 use crate::event::{Origin, StopEnd};
@@ -69,17 +69,21 @@ fn call(chain: &ChainState, call: &Call, now: Timestamp) -> Markup {
         li.call {
             p { (chip(call.status.as_str())) " " b { (code(&call.tool)) } " " (code(&arguments)) }
             p.sub {
-                @if let (Some(from), Some(to)) = (call.started_at, call.finished_at) { "took " (lasted(from, to)) " · " }
-                (counted(call.attempts as usize, "attempt", "attempts"))
+                @if let (Some(from), Some(to)) = (call.started_at, call.finished_at) { "took " (lasted(from, to)) @if call.pauses > 0 { ", waiting included" } " · " }
+                @if call.attempts == 0 { "not started" } @else { (counted(call.attempts as usize, "attempt", "attempts")) }
                 @if let Some(by) = &call.edited_by { " · arguments edited by " (actor(by)) }
                 @if let Some(by) = &call.word_of { " · in the word of " (actor(by)) }
             }
             @for pause in chain.pauses.iter().filter(|pause| pause.call == call.key) { (asked(pause, now)) }
-            @if let Some(result) = &call.result { p.result { (outcome(result)) } }
+            @match &call.result {
+                Some(result) if result.as_failure().is_some() => p.result { (outcome(result)) }
+                Some(result) => (block(&result.for_model())),
+                None => {}
+            }
             @for refusal in &call.refusals {
                 div.refusal {
                     p { "Refused: " (code(&refusal.attempted)) }
-                    details { summary { "The line that would allow it" } (super::words::block(&refusal.allow_with)) }
+                    details { summary { "The line that would allow it" } (block(&refusal.allow_with)) }
                 }
             }
         }

@@ -22,7 +22,7 @@ use super::State;
 use super::access::Identity;
 use super::problem::Problem;
 use crate::chain::{Actor, ChainId, ChainStatus};
-use crate::clock::Clock;
+use crate::clock::{Clock, since_boot};
 use crate::event::Stamped;
 use crate::journal::JournalError;
 use crate::pause::{Pause, PauseId};
@@ -34,6 +34,8 @@ use crate::state::ChainState;
 const LOOK: Duration = Duration::from_millis(500);
 /// Between two looks after changes of this one: a turn's events are one change.
 const BREATH: Duration = Duration::from_millis(30);
+/// So many times as long as a look took.
+const IDLE_SHARE: u32 = 5;
 /// After the last listener went: it may be on its way back.
 const GRACE: Duration = Duration::from_secs(60);
 /// Changes kept for those who come back.
@@ -134,13 +136,16 @@ impl Changes {
         let mut known: Option<Lists> = None;
         let mut alone = Duration::ZERO;
         while alone < GRACE {
+            let began = since_boot();
             // A journal that is away is looked at again.
             if let Ok(found) = Lists::read(host).await {
                 let news = known.as_ref().map(|known| found.since(known)).unwrap_or_default();
                 known = Some(found);
                 self.tell(news);
             }
-            tokio::time::sleep(BREATH).await;
+            // Long lists are looked at less often: most of the time is for others.
+            let took = since_boot().saturating_sub(began);
+            tokio::time::sleep(BREATH.max(took * IDLE_SHARE)).await;
             tokio::time::timeout(LOOK, self.0.poked.notified()).await.ok();
             alone = if self.subscribers() == 0 { alone + LOOK } else { Duration::ZERO };
         }

@@ -42,8 +42,9 @@ pub async fn decide(
 ) -> Result<Response, Problem> {
     let decided = async {
         identity.needs(crate::server::access::Scope::Approve)?;
-        let seen = seen(&headers)?;
+        let tag = headers.get(header::IF_MATCH).ok_or_else(missing)?;
         let decision = Decision::of_value(value(&text?.0)?).map_err(Problem::does_not_fit)?;
+        let seen = seen(tag)?;
         if decision.digest().is_some_and(|digest| *digest != seen) {
             return Err(differs("`digest` in the body is not the one of `If-Match`"));
         }
@@ -74,13 +75,14 @@ fn answer(done: &runner::Decision, id: &str) -> Value {
     })
 }
 
+fn missing() -> Problem {
+    let detail = "`If-Match` is missing: it carries the digest of the pause that was looked at, as its `ETag` has it";
+    Problem::new(StatusCode::PRECONDITION_REQUIRED, "digest-missing", detail)
+}
+
 /// The digest in `If-Match`: one, in quotes, as `ETag` gave it.
-fn seen(headers: &HeaderMap) -> Result<Digest, Problem> {
-    let Some(value) = headers.get(header::IF_MATCH) else {
-        let detail = "`If-Match` is missing: it carries the digest of the pause that was looked at, as its `ETag` has it";
-        return Err(Problem::new(StatusCode::PRECONDITION_REQUIRED, "digest-missing", detail));
-    };
-    let text = value.to_str().ok().and_then(|text| text.trim().strip_prefix('"')?.strip_suffix('"'));
+fn seen(tag: &HeaderValue) -> Result<Digest, Problem> {
+    let text = tag.to_str().ok().and_then(|text| text.trim().strip_prefix('"')?.strip_suffix('"'));
     text.and_then(|text| text.parse().ok()).ok_or_else(|| differs("`If-Match` is no digest in quotes"))
 }
 

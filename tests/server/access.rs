@@ -46,6 +46,7 @@ fn nobody_gets_in_without_a_token_that_is_known() {
     }
     let page = nobody.send("GET", "/", &[("accept", "text/html")], "");
     assert_eq!((page.status, page.body.contains("pausegate token login")), (401, true), "a person is shown the way in: {page:?}");
+    assert_eq!((page.status, page.header("content-type")), (401, Some("text/html; charset=utf-8")), "a person is shown the way in");
 }
 
 #[test]

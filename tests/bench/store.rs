@@ -163,6 +163,7 @@ fn asking() -> Vec<Rule> {
         on_deny: Then::Continue,
         expires: None,
         escalation: None,
+        remind: None,
         line: 1,
     }]
 }

@@ -38,8 +38,13 @@ struct Request {
 }
 
 impl Request {
-    /// Reads one, and answers it.
-    fn from(mut stream: TcpStream, status: &str) -> Self {
+    /// Takes one, keeps it, and only then answers: whoever has the answer knows that it is kept.
+    fn take(mut stream: TcpStream, keep: impl FnOnce(Self)) {
+        keep(Self::read(&mut stream));
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
+    }
+
+    fn read(stream: &mut TcpStream) -> Self {
         let mut bytes = Vec::new();
         let (head, length) = loop {
             let mut some = [0; 4096];
@@ -59,7 +64,6 @@ impl Request {
             assert!(read > 0, "the request is cut");
             bytes.extend_from_slice(&some[..read]);
         }
-        write!(stream, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
         Self { head, body: String::from_utf8(bytes[whole - length..].to_vec()).unwrap() }
     }
 
@@ -84,7 +88,8 @@ impl Request {
 }
 
 fn receive(listener: &TcpListener, count: usize) -> Vec<Request> {
-    let mut got: Vec<_> = (0..count).map(|_| Request::from(listener.accept().unwrap().0, "200 OK")).collect();
+    let mut got = Vec::new();
+    (0..count).for_each(|_| Request::take(listener.accept().unwrap().0, |request| got.push(request)));
     got.sort_by_key(|request| (request.what(), request.body.clone()));
     got
 }
@@ -164,7 +169,8 @@ fn h68_a_process_that_dies_between_its_write_and_the_delivery_loses_nothing() {
         let (receiving, counted) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                receiving.send(Request::from(stream.unwrap(), "200 OK").json()["data"]["pause"]["id"].clone()).ok();
+                let keep = |request: Request| drop(receiving.send(request.json()["data"]["pause"]["id"].clone()));
+                Request::take(stream.unwrap(), keep);
             }
         });
         let code = ended.wait_with_output().unwrap().status.code();

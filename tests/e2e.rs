@@ -2,6 +2,7 @@
 
 mod archive;
 mod audit;
+mod authors;
 mod chains;
 mod check;
 mod decisions;

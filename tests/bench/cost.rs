@@ -13,6 +13,8 @@ mod call;
 mod chain;
 #[path = "cost/door.rs"]
 mod door;
+#[path = "cost/languages.rs"]
+mod languages;
 #[path = "cost/measure.rs"]
 mod measure;
 #[path = "cost/pause.rs"]
@@ -39,13 +41,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Part = fn(&World, &mut Table) -> anyhow::Result<()>;
 
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("call", call::measure),
     ("door", door::measure),
     ("chain", chain::measure),
     ("pause", pause::measure),
     ("process", process::measure),
     ("start", start::measure),
+    ("languages", languages::measure),
 ];
 
 fn main() -> anyhow::Result<ExitCode> {

@@ -55,7 +55,7 @@ async fn calls(plugins: &WasmPlugins, count: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn attempt(plugins: &WasmPlugins) -> Attempt {
+pub fn attempt(plugins: &WasmPlugins) -> Attempt {
     let spec = plugins.catalog().into_iter().find(|spec| spec.tool == "echo").expect("the probe has it");
     Attempt {
         chain: pausegate::chain::ChainId("ch_1".into()),

@@ -67,7 +67,7 @@ impl Running {
     }
 
     /// One started call ends after the other; the chain ends with the last of them, and nothing came after.
-    async fn to_its_end(self, asked: &str, end: ChainStatus) {
+    async fn ends_as(self, asked: &str, end: ChainStatus) {
         until(|| self.of(3) == CallStatus::Cancelled).await;
         assert_eq!((self.of(1), self.of(2)), (CallStatus::Started, CallStatus::Started));
         assert_ne!(self.status(), end, "two calls are under way");
@@ -97,12 +97,12 @@ async fn d09_a_denial_that_stops_lets_started_siblings_end_and_rejects_after_the
     let pause = pauses(&running.world.journal.state(&running.id))[0].id.clone();
     let state = running.world.decide(&pause, json!({"decision": "deny", "then": "stop"})).await.unwrap();
     assert_eq!(state.pauses.iter().map(|pause| pause.status).collect::<Vec<_>>(), [PauseStatus::Denied]);
-    running.to_its_end("ask denied", ChainStatus::Rejected).await;
+    running.ends_as("ask denied", ChainStatus::Rejected).await;
 }
 
 #[tokio::test]
 async fn d09_a_cancel_lets_started_siblings_end_and_cancels_after_the_last() {
     let running = Running::new().await;
     running.world.host.cancel(&running.id, &alice(), None).await.unwrap();
-    running.to_its_end("ask cancelled", ChainStatus::Cancelled).await;
+    running.ends_as("ask cancelled", ChainStatus::Cancelled).await;
 }

@@ -327,7 +327,7 @@ fn a_link_on_another_site_leads_to_the_question() {
     std::thread::spawn(move || {
         for stream in elsewhere.incoming().map_while(Result::ok) {
             let mut stream = stream;
-            stream.read(&mut [0; 4096]).ok();
+            let _asked = stream.read(&mut [0; 4096]);
             write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{html}", html.len()).ok();
         }
     });

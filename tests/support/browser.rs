@@ -188,7 +188,7 @@ impl Drop for Browser {
         }
         if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) {
             write!(stream, "GET /shutdown HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok();
-            stream.read(&mut [0; 64]).ok();
+            let _answered = stream.read(&mut [0; 64]);
         }
         self.process.kill().ok();
         self.process.wait().ok();

@@ -130,6 +130,14 @@ impl<P: Plugins + ?Sized> Plugins for Arc<P> {
         (**self).call(attempt)
     }
 
+    fn bytes<'a>(&'a self, plugin: &'a str, digest: &'a Digest) -> BoxFuture<'a, Option<Vec<u8>>> {
+        (**self).bytes(plugin, digest)
+    }
+
+    fn load_kept<'a>(&'a self, plugin: &'a str, digest: &'a Digest, bytes: Vec<u8>) -> BoxFuture<'a, Result<(), String>> {
+        (**self).load_kept(plugin, digest, bytes)
+    }
+
     fn reconcile(&self, attempt: Attempt) -> BoxFuture<'_, Option<Finding>> {
         (**self).reconcile(attempt)
     }

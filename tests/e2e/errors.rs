@@ -73,7 +73,7 @@ fn a_broken_grants_file_is_78_with_its_line() {
     $ pausegate run 'clean up' --model script:turns.json
     --- stderr
     error: [TMP]/home/.config/pausegate/grants.toml:4: unknown key `plugins.files.acess`
-    hint: `plugins.files` may hold: digest, fs, http, kv, env, config, tools, reconcile, limits, on_missing
+    hint: `plugins.files` may hold: digest, adapt, fs, http, kv, env, config, tools, reconcile, limits, on_missing
     --- exit 78
     ");
     assert_eq!(env.pausegate(&["pending"]).code, Some(0), "reading needs no grants");

@@ -153,7 +153,7 @@ fn d01_an_approved_payment_of_10_cannot_post_1000() {
     });
     let grants = format!(
         "[plugins.probe]\ndigest = \"any\"\n[[plugins.probe.http]]\nurl = \"http://127.0.0.1:{port}/pay/{{args.body}}\"\n\
-         methods = [\"POST\"]\nprivate = true\nwhen = \"approved\"\n[[rules]]\ntool = \"probe__http\"\neffect = \"ask\"\n"
+         methods = [\"POST\"]\nprivate = true\nwhen = \"approved\"\non_missing = \"refuse\"\n[[rules]]\ntool = \"probe__http\"\neffect = \"ask\"\n"
     );
     let pay = |amount: u32| json!({"method": "POST", "url": format!("http://127.0.0.1:{port}/pay/{amount}"), "body": "10"});
     let env = probing(&grants, &[("http", pay(1000)), ("http", pay(10)), ("http", pay(100))]);

@@ -1,6 +1,9 @@
 //! Tables for people: no borders, so that a column can be copied, and no colour, so that nothing hangs on it.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
+
+/// Of a terminal that does not say.
+const WIDTH: u16 = 80;
 
 /// Prints rows under headings; cells hold foreign text only escaped.
 pub fn print(headings: &[&str], rows: Vec<Vec<String>>) {
@@ -14,8 +17,15 @@ pub fn text(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     if std::io::IsTerminal::is_terminal(&std::io::stdout()) {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
-    for column in table.column_iter_mut() {
+    if table.width() == Some(0) {
+        table.set_width(WIDTH);
+    }
+    for (place, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
+        // What people copy is never broken over lines; the others make room.
+        if place == 0 {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
     }
     table.trim_fmt()
 }

@@ -106,3 +106,25 @@ async fn a_call_that_runs_ends_on_the_code_it_started_with() {
     assert_eq!(failure(&world.plugins.call(newest).await).kind, kind::NOT_LOADED, "the new one has no such tool");
     assert_eq!(world.digest("other"), Some(digest("plugins/files.wasm")), "no other plugin is touched");
 }
+
+/// The same plugin in other bytes: a section that nothing reads stands at its end.
+fn other_bytes(from: &str) -> Vec<u8> {
+    [bytes(from), vec![0, 2, 1, b'x']].concat()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn w30_a_secret_arrives_from_a_plugin_that_was_replaced_while_the_host_ran() {
+    let (server, heads) = secrets::echoing();
+    let mut world = World::of(&[("probe.wasm", "guests/probe.wasm")]).await;
+    let replaced = other_bytes("guests/probe.wasm");
+    world.put("probe.wasm", &replaced);
+    assert_eq!(world.next().await, Change::Loaded("probe".into(), Digest::of_bytes(&replaced)));
+    let mut calling = attempt("http", json!({"method": "GET", "url": server.url("/v1/a")}));
+    calling.digest = world.digest("probe");
+    calling.held.http = vec![HeldHttp { secret: Some(secrets::bearer("WEATHER_KEY")), ..server.line("/v1/**", &["GET"], true) }];
+    let outcome = world.plugins.call(calling).await;
+    assert_eq!(structured(&outcome)["status"], 200, "{outcome:?}");
+    secrets::without_canary(&outcome);
+    let head = heads.lock().unwrap().join("").to_ascii_lowercase();
+    assert!(head.contains(&format!("authorization: bearer {}", secrets::CANARY.to_ascii_lowercase())), "{head}");
+}

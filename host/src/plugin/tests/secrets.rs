@@ -43,7 +43,7 @@ fn line(server: &Server, path: &str, secret: Option<Secret>) -> HeldHttp {
 }
 
 /// Answers with what it got, and keeps what it got.
-fn echoing() -> (Server, Arc<Mutex<Vec<String>>>) {
+pub fn echoing() -> (Server, Arc<Mutex<Vec<String>>>) {
     let heads = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&heads);
     let server = Server::start(move |mut stream| {

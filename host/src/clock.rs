@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
 use crate::digest::Hasher;
@@ -18,7 +17,7 @@ pub fn since_1970() -> Duration {
     Duration::try_from(Timestamp::now().duration_since(Timestamp::UNIX_EPOCH)).unwrap_or_default()
 }
 
-/// What nobody can guess: the random parts of ids, 80 bits each, together.
+/// 256 bits that nobody can guess: of four ids the 80 that are random, hashed together.
 pub fn secret() -> [u8; 32] {
     let mut hasher = Hasher::new("pausegate-secret/1");
     (0..4).for_each(|_| hasher.part(&Ulid::generate().to_bytes()));
@@ -51,13 +50,6 @@ impl Clock {
     /// Tells one asking from every other, in tests too.
     pub fn nonce() -> String {
         Ulid::generate().to_string()
-    }
-
-    /// 256 bits that nobody can guess: of four ids the 80 that are random, hashed together.
-    pub fn secret() -> [u8; 32] {
-        let mut hasher = Sha256::new();
-        (0..4).for_each(|_| hasher.update(Ulid::generate().random().to_be_bytes()));
-        hasher.finalize().into()
     }
 
     /// A fresh id: `prefix` and a lower-case ULID, rising within one process.

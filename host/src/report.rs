@@ -12,6 +12,7 @@ use serde::Serialize;
 
 pub mod age;
 pub mod chain;
+pub mod decision;
 pub mod escape;
 pub mod live;
 pub mod load;

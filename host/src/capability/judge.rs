@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub use super::requirements::Requirements;
 use super::{Grants, Held, Limits, Opening, PluginGrants, Verdict};
-use crate::call::Effects;
+use crate::call::{Effects, ToolSpec};
 use crate::digest::Digest;
 
 mod lines;
@@ -34,7 +34,12 @@ pub fn day(now: jiff::Timestamp) -> jiff::civil::Date {
     jiff::tz::Offset::UTC.to_datetime(now).date()
 }
 
-impl CallFacts<'_> {
+impl<'a> CallFacts<'a> {
+    /// Of a tool as its catalogue has it.
+    pub fn of(tool: &'a ToolSpec, arguments: &'a Value, today: jiff::civil::Date) -> Self {
+        Self { plugin: &tool.plugin, plugin_digest: &tool.plugin_digest, tool: &tool.name, effects: tool.effects, arguments, today }
+    }
+
     /// The plugin's own name of the tool.
     fn own_tool(&self) -> &str {
         self.tool.strip_prefix(self.plugin).and_then(|rest| rest.strip_prefix("__")).unwrap_or(self.tool)

@@ -1,7 +1,7 @@
 //! `approve`, `deny`, `edit`, `respond`: one door, `Host::decide`. None of them resumes the chain.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::failure::Failure;
 use super::setup::{Flags, Setup, argument_text};
@@ -189,17 +189,7 @@ impl Common {
         let pause = done.state.pauses.iter().find(|pause| pause.id.0.starts_with(&self.pause));
         let open: Vec<_> = done.state.open_pauses().map(|pause| &pause.id).collect();
         if self.json {
-            return report::json(&json!({
-                "id": pause.map(|pause| &pause.id),
-                "chain": chain,
-                "status": pause.map(|pause| pause.status),
-                "decided": pause.and_then(|pause| pause.decided.as_ref()),
-                "votes": pause.map(|pause| &pause.votes),
-                "quorum": pause.map(|pause| pause.requirements.quorum),
-                "before": done.before.is_some(),
-                "chain_status": done.state.status,
-                "open_pauses": open,
-            }));
+            return report::json(&report::decision::as_json(done, pause));
         }
         let Some(pause) = pause else { return };
         if pause.is_open() {

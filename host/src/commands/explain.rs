@@ -38,14 +38,7 @@ impl Explain {
         let tool = plugins.catalog().into_iter().find(|tool| tool.name == self.tool);
         let tool =
             tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
-        let mut explained = grants.explain(CallFacts {
-            plugin: &tool.plugin,
-            plugin_digest: &tool.plugin_digest,
-            tool: &tool.name,
-            effects: tool.effects,
-            arguments: &arguments,
-            today: setup.today(),
-        });
+        let mut explained = grants.explain(CallFacts::of(&tool, &arguments, setup.today()));
         for (number, why) in grants.plugins.get(&tool.plugin).map(out_of_reach).unwrap_or_default() {
             let place = format!("{}: ", grants.place(number));
             explained.lines.iter_mut().filter(|line| line.starts_with(&place)).for_each(|line| *line += &format!("; but {why}"));

@@ -4,7 +4,6 @@
 //! read again at each look until that moment is past. What cannot be read or followed changes nothing: the grants stay
 //! as they were, and that is told once. A default file that is taken away is an empty one, as at the start.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use futures_util::future::BoxFuture;
 use super::{ConfigError, Places, grants};
 use crate::capability::Grants;
 use crate::clock::Clock;
+use crate::file::Mark;
 use crate::runner::InForce;
 
 /// A file that changed within this time may be in the middle of being written. Longer than the grain of file times.
@@ -54,16 +54,6 @@ struct Seen {
     settled: Arc<Grants>,
     /// Not told yet.
     trouble: Option<ConfigError>,
-}
-
-/// What tells one state of a file from another.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
 }
 
 impl WatchedGrants {
@@ -122,14 +112,7 @@ impl Source {
     }
 
     fn mark(&self) -> Option<Mark> {
-        let found = std::fs::metadata(self.named.as_ref().unwrap_or(&self.places.grants)).ok()?;
-        Some(Mark {
-            device: found.dev(),
-            inode: found.ino(),
-            bytes: found.size(),
-            modified: (found.mtime(), found.mtime_nsec()),
-            changed: (found.ctime(), found.ctime_nsec()),
-        })
+        Mark::of(self.named.as_ref().unwrap_or(&self.places.grants))
     }
 }
 

@@ -5,8 +5,6 @@
 //! stays, and it is told once.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +17,7 @@ use super::host::WasmPlugins;
 use super::load::{Listed, Loaded, plugin_files, read_limited};
 use crate::clock::since_boot;
 use crate::digest::Digest;
+use crate::file::Mark;
 use crate::plugin::LoadFailure;
 
 /// A file that was the same for so long is not being written. Longer than a writer pauses between two pieces.
@@ -97,16 +96,6 @@ struct Follower {
     unsettled: BTreeMap<String, (Option<Mark>, Duration)>,
 }
 
-/// What tells one state of a file from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
 impl Follower {
     /// Deals with every file that changed and has settled.
     async fn look(&mut self) {
@@ -144,7 +133,7 @@ impl Follower {
 
     fn settled(&mut self, listed: &Listed) -> Vec<(String, Option<Mark>)> {
         let now = since_boot();
-        let mut marks: BTreeMap<String, Option<Mark>> = listed.files.iter().map(|(name, path)| (name.clone(), mark(path))).collect();
+        let mut marks: BTreeMap<String, Option<Mark>> = listed.files.iter().map(|(name, path)| (name.clone(), Mark::of(path))).collect();
         let set = self.plugins.set();
         let loaded = set.plugins().map(|plugin| plugin.name.clone());
         for name in loaded.chain(self.known.keys().cloned()) {
@@ -203,15 +192,4 @@ impl Follower {
         self.plugins.put(set);
         changes.into_iter().for_each(&*self.tell);
     }
-}
-
-fn mark(path: &Path) -> Option<Mark> {
-    let found = fs::metadata(path).ok()?;
-    Some(Mark {
-        device: found.dev(),
-        inode: found.ino(),
-        bytes: found.size(),
-        modified: (found.mtime(), found.mtime_nsec()),
-        changed: (found.ctime(), found.ctime_nsec()),
-    })
 }

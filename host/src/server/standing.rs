@@ -25,14 +25,7 @@ impl State {
         }
         let (operator, pause, tool) = (self.operator.clone(), pause.clone(), chain.tool(&pause.tool)?.clone());
         let (today, grants) = (day(self.clock().now()), self.host.grants.latest());
-        let facts = CallFacts {
-            plugin: &tool.plugin,
-            plugin_digest: &tool.plugin_digest,
-            tool: &tool.name,
-            effects: tool.effects,
-            arguments: &pause.arguments,
-            today,
-        };
+        let facts = CallFacts::of(&tool, &pause.arguments, today);
         if grants.judge(facts).verdict == Verdict::Deny {
             return None;
         }

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::access::Scope;
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::digest::Digest;
 
 /// Bytes of the store: all that fits below, with room.
@@ -291,7 +291,7 @@ fn hash(text: &str) -> Digest {
 }
 
 fn secret(prefix: &str) -> String {
-    format!("{prefix}{}", hex::encode(Clock::secret()))
+    format!("{prefix}{}", hex::encode(clock::secret()))
 }
 
 fn later(now: Timestamp, lasts: Duration) -> Timestamp {

@@ -77,14 +77,7 @@ pub type JudgedCalls = HashMap<CallKey, Judged>;
 impl ChainState {
     /// Judges `call` with `arguments`; the arguments may be an edit that is not in force yet.
     pub fn judge(&self, rules: &Rules<'_>, tool: &ToolSpec, call: &Call, arguments: &Value) -> Judged {
-        let judgement = rules.grants.judge(CallFacts {
-            plugin: &tool.plugin,
-            plugin_digest: &tool.plugin_digest,
-            tool: &tool.name,
-            effects: tool.effects,
-            arguments,
-            today: rules.today(),
-        });
+        let judgement = rules.grants.judge(CallFacts::of(tool, arguments, rules.today()));
         let parts = Object::new()
             .value("arguments", arguments)
             .object("call", |object| call.key.write(object))

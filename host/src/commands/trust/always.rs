@@ -26,7 +26,7 @@ impl Trust {
             let asks = report::pause::asks(&pause.ask);
             return Err(Failure::data(format!("pause {} {asks}; only an approval can stand for later calls", pause.id)));
         }
-        let judge = |grants: &Grants| -> Judgement { grants.judge(facts(&tool, &pause, today)) };
+        let judge = |grants: &Grants| -> Judgement { grants.judge(CallFacts::of(&tool, &pause.arguments, today)) };
         let before = judge(&setup.grants()?);
         if before.verdict == Verdict::Deny {
             let denied = Failure::data(format!("these arguments of {} are denied now, and no standing approval lifts that", pause.tool));
@@ -91,15 +91,4 @@ fn find(setup: &Setup, prefix: &str) -> Result<(Pause, ToolSpec), Failure> {
         let found = state.pause(&id).and_then(|pause| Some((pause.clone(), state.tool(&pause.tool)?.clone())));
         found.ok_or_else(|| Failure::data(format!("the tool of pause {id} is not in the catalogue of chain {chain}")))
     })
-}
-
-fn facts<'a>(tool: &'a ToolSpec, pause: &'a Pause, today: Date) -> CallFacts<'a> {
-    CallFacts {
-        plugin: &tool.plugin,
-        plugin_digest: &tool.plugin_digest,
-        tool: &tool.name,
-        effects: tool.effects,
-        arguments: &pause.arguments,
-        today,
-    }
 }

@@ -62,17 +62,7 @@ fn status(done: &runner::Decision, id: &str) -> StatusCode {
 
 fn answer(done: &runner::Decision, id: &str) -> Value {
     let pause = done.state.pauses.iter().find(|pause| pause.id.0 == id);
-    json!({
-        "id": id,
-        "chain": done.chain,
-        "status": pause.map(|pause| pause.status),
-        "decided": pause.and_then(|pause| pause.decided.as_ref()),
-        "votes": pause.map(|pause| &pause.votes),
-        "quorum": pause.map(|pause| pause.requirements.quorum),
-        "before": done.before.is_some(),
-        "chain_status": done.state.status,
-        "open_pauses": done.state.open_pauses().map(|pause| &pause.id).collect::<Vec<_>>(),
-    })
+    report::decision::as_json(done, pause)
 }
 
 fn missing() -> Problem {

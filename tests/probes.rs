@@ -71,6 +71,7 @@ fn limits() -> BTreeSet<String> {
     found.extend(keys(&schema["$defs"]["limits"]).into_iter().map(|key| format!("limits.{key}")));
     let kv = keys(&schema["$defs"]["kv"]).into_iter().filter(|key| matches!(key.as_str(), "quota" | "keys"));
     found.extend(kv.map(|key| format!("kv.{key}")));
+    found.extend(keys(&schema["$defs"]["fs"]).into_iter().filter(|key| key == "quota").map(|key| format!("fs.{key}")));
     let settings = serde_json::to_value(pausegate::chain::Settings::default()).unwrap();
     found.extend(settings.as_object().unwrap().iter().filter(|(_, value)| value.is_number()).map(|(key, _)| format!("settings.{key}")));
     let host = fs::read_to_string(root().join("host/src/plugin/host.rs")).unwrap();

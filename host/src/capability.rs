@@ -148,6 +148,8 @@ pub struct FsGrant {
     pub tools: ForTools,
     /// `path` was one file when the line was read: it is that entry's alone.
     pub one_file: bool,
+    /// Bytes of files that may be there, whoever wrote them; of a line for writing.
+    pub quota: Option<u64>,
     pub line: usize,
 }
 
@@ -164,7 +166,13 @@ impl FsGrant {
     pub fn held(&self, access: Access, only: Option<&str>) -> HeldFs {
         let (mount, host) = self.folder();
         let only = only.or(self.one_file.then_some(&self.mount));
-        HeldFs { mount: mount.to_owned(), host: host.to_owned(), access, only: only.map(str::to_owned) }
+        HeldFs {
+            mount: mount.to_owned(),
+            host: host.to_owned(),
+            access,
+            only: only.map(str::to_owned),
+            quota: self.quota.filter(|_| access == Access::Write),
+        }
     }
 }
 
@@ -315,6 +323,9 @@ pub struct HeldFs {
     /// Exactly this guest path, never below it, and no symlink in any of its components.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
+    /// Bytes of files that may be there, whoever wrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<u64>,
 }
 
 /// One line of outgoing HTTP in force.

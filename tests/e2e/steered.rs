@@ -324,6 +324,7 @@ impl World {
                 host: self.dir.path().join("build"),
                 access: pausegate::capability::Access::Write,
                 only: Some("/build/b".into()),
+                quota: None,
             };
             opened.push(Opening::Fs(line));
         }

@@ -124,6 +124,7 @@ mod tests {
             on_missing: Default::default(),
             tools: names(&["list", "lst"]),
             one_file: false,
+            quota: None,
             line: 7,
         };
         let set = |enabled, effects| ToolGrants { enabled, effects, line: 9 };

@@ -139,6 +139,7 @@ mod tests {
             on_missing: Default::default(),
             tools: Default::default(),
             one_file: false,
+            quota: None,
             line: 3,
         }];
         let section = PluginGrants { fs, ..PluginGrants::holding_nothing(Pin::Any, 2) };

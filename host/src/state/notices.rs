@@ -178,7 +178,7 @@ mod tests {
     /// limit: state/notices::OPENINGS_MAX
     #[test]
     fn a_message_says_whether_it_names_all_that_an_approval_opens() {
-        let opening = Opening::Fs(HeldFs { mount: "/build".into(), host: "/srv/build".into(), access: Access::Write, only: None });
+        let opening = Opening::Fs(HeldFs { mount: "/build".into(), host: "/srv/build".into(), access: Access::Write, only: None, quota: None });
         for (count, named, whole) in [(OPENINGS_MAX, OPENINGS_MAX, true), (OPENINGS_MAX + 1, OPENINGS_MAX, false)] {
             let mut pause = pause("pa_1", key(1, 0));
             pause.opens = vec![opening.clone(); count];

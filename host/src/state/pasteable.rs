@@ -136,6 +136,7 @@ mod tests {
             on_missing: OnMissing::Refuse,
             tools: Default::default(),
             one_file: false,
+            quota: None,
             line: 1,
         };
         let section = PluginGrants { fs: mounts.iter().map(grant).collect(), ..PluginGrants::holding_nothing(Pin::Any, 1) };

@@ -27,7 +27,13 @@ pub fn measure(_: &World, table: &mut Table) -> anyhow::Result<()> {
     let requests = judging::requests(&(1..=LINES).map(line).collect::<Vec<_>>());
     let uri = format!("https://API{LINES}.example.com:443/v1/pay?n=1").parse().context("a URL")?;
     row(table, "judging one request", || requests("POST", &uri))?;
-    let line = |number: usize| HeldFs { mount: format!("/m{number}"), host: format!("/srv/m{number}").into(), access: Access::Write, only: None };
+    let line = |number: usize| HeldFs {
+        mount: format!("/m{number}"),
+        host: format!("/srv/m{number}").into(),
+        access: Access::Write,
+        only: None,
+        quota: None,
+    };
     let files = judging::files(&(1..=LINES).map(line).collect::<Vec<_>>());
     row(table, "judging one write of a file", || files("/m10/out/report.txt"))?;
     let folder = tempfile::tempdir()?;

@@ -25,6 +25,7 @@ pub(super) fn fs(access: Access, mount: &str, when: When) -> FsGrant {
         on_missing: Default::default(),
         tools: ForTools::default(),
         one_file: false,
+        quota: None,
         line: 10,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::enclosure::{Enclosure, resolve};
-use super::{LATER, keyvalue, read_limits, tool};
+use super::{LATER, keyvalue, read_limits, tool, units};
 use crate::capability::pattern::UrlTemplate;
 use crate::capability::{Access, Binding, FsGrant, HttpGrant, Limits, OnMissing, Pin, PluginGrants, Reconcile, When, guest_path};
 use crate::config::ConfigError;
@@ -98,7 +98,7 @@ fn read_all_fs(sections: &[Section<'_>], folder: &Path, enclosure: &Enclosure, o
 }
 
 fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: &Enclosure) -> Result<FsGrant, ConfigError> {
-    section.only(&["path", "mount", "access", "when", "within", "scope", "on_missing", "tools"], LATER)?;
+    section.only(&["path", "mount", "access", "quota", "when", "within", "scope", "on_missing", "tools"], LATER)?;
     let access = match section.require("access")?.word(&["none", "read", "write"])? {
         "none" => Access::None,
         "read" => Access::Read,
@@ -107,6 +107,11 @@ fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: 
     let mount = read_mount(section)?;
     let path = read_path(section, folder, access, &mount, before)?;
     let when = read_when(section, access)?;
+    let quota = match section.get("quota") {
+        Some(item) if access != Access::Write => return Err(item.error(format!("`{}` is of a line with `access = \"write\"`", item.name()))),
+        Some(item) => Some(units::bytes(item.text()?).map_err(|reason| item.error(format!("`{}`: {reason}", item.name())))?),
+        None => None,
+    };
     let one_file = access != Access::None && path.is_file();
     if access != Access::None {
         let item = section.require("path")?;
@@ -128,7 +133,7 @@ fn read_fs(section: &Section<'_>, folder: &Path, before: &[FsGrant], enclosure: 
         }
     }
     let tools = tool::read_names(section)?;
-    Ok(FsGrant { path, mount, access, when, on_missing: OnMissing::default(), tools, one_file, line: section.line() })
+    Ok(FsGrant { path, mount, access, when, on_missing: OnMissing::default(), tools, one_file, quota, line: section.line() })
 }
 
 fn read_mount(section: &Section<'_>) -> Result<String, ConfigError> {

@@ -232,7 +232,7 @@ impl HostDescriptor for View<'_> {
     async fn write(&mut self, fd: Resource<Descriptor>, bytes: Vec<u8>, offset: Filesize) -> FsResult<Filesize> {
         let file = self.writable(&fd)?;
         self.on(&fd, move |lines, _| {
-            lines.take_bytes(bytes.len() as u64)?;
+            lines.take_bytes(file.mount, bytes.len() as u64)?;
             lines.counted(true, || Ok(file.file.write_at(&bytes, offset)? as Filesize))
         })
         .await
@@ -260,7 +260,7 @@ impl HostDescriptor for View<'_> {
     async fn set_size(&mut self, fd: Resource<Descriptor>, size: Filesize) -> FsResult<()> {
         let file = self.writable(&fd)?;
         self.on(&fd, move |lines, _| {
-            lines.take_bytes(size.saturating_sub(file.file.metadata()?.len()))?;
+            lines.take_bytes(file.mount, size.saturating_sub(file.file.metadata()?.len()))?;
             lines.counted(true, || Ok(file.file.set_len(size)?))
         })
         .await

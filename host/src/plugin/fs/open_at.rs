@@ -97,6 +97,10 @@ impl Lines {
                 Ok(Node::Folder { mount, folder })
             }
             FileType::RegularFile if reading => {
+                if ask.changes() {
+                    // Counted here, on a thread that may wait, and after what was cut off is gone.
+                    self.take_quota(mount, 0)?;
+                }
                 let changeable = ask.changes() || self.permits_change(mount, &entry.path, entry.followed);
                 Ok(file(opened, ask, changeable, Place { mount, path: entry.path, followed: entry.followed }))
             }

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn line(mount: &str, access: Access, only: Option<&str>) -> HeldFs {
-        HeldFs { mount: mount.into(), host: format!("/host{mount}").into(), access, only: only.map(Into::into) }
+        HeldFs { mount: mount.into(), host: format!("/host{mount}").into(), access, only: only.map(Into::into), quota: None }
     }
 
     #[test]

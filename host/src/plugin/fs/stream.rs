@@ -26,7 +26,7 @@ impl<S> Checked<S> {
     fn check_room(&self, bytes: usize) -> StreamResult<()> {
         let refused = |_| StreamError::LastOperationFailed(io::Error::from(rustix::io::Errno::DQUOT).into());
         self.check(FsOperation::Write)?;
-        Lines::of(&self.held).take_bytes(bytes as u64).map_err(refused)
+        Lines::of(&self.held).take_bytes(self.file.mount, bytes as u64).map_err(refused)
     }
 }
 

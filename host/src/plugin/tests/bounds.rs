@@ -139,7 +139,7 @@ fn a_media_type_over_the_limit_is_no_result() {
 
 async fn try_fs(dir: &Path, op: &str, path: &str) -> String {
     let mut attempt = attempt("fs", json!({"op": op, "path": path}));
-    attempt.held.fs = vec![HeldFs { mount: "/d".into(), host: dir.into(), access: Access::Read, only: None }];
+    attempt.held.fs = vec![HeldFs { mount: "/d".into(), host: dir.into(), access: Access::Read, only: None, quota: None }];
     text(&probe().call(attempt).await).to_owned()
 }
 

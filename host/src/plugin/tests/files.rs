@@ -8,7 +8,7 @@ use super::*;
 use crate::capability::{Refusal, Uses};
 
 fn line(mount: &str, host: &Path, access: Access) -> HeldFs {
-    HeldFs { mount: mount.into(), host: host.into(), access, only: None }
+    HeldFs { mount: mount.into(), host: host.into(), access, only: None, quota: None }
 }
 
 fn only(mount: &str, host: &Path, access: Access, only: &str) -> HeldFs {
@@ -68,6 +68,7 @@ async fn a_line_for_one_file_shows_nothing_beside_it() {
         on_missing: Default::default(),
         tools: Default::default(),
         one_file: true,
+        quota: None,
         line: 1,
     };
     let mut probe = Try::new(vec![one(Access::Read).held(Access::Read, None)]);

@@ -9,7 +9,7 @@ use crate::capability::frozen::{FsOperation, FsUse, HttpUse};
 use crate::capability::{FrozenUse, Opening, Uses};
 
 fn reach(host: &Path, access: Access) -> Opening {
-    Opening::Fs(HeldFs { mount: "/build".into(), host: host.into(), access, only: None })
+    Opening::Fs(HeldFs { mount: "/build".into(), host: host.into(), access, only: None, quota: None })
 }
 
 async fn try_fs(held: &Held, op: &str, path: &str, to: &str) -> AttemptOutcome {
@@ -79,8 +79,8 @@ async fn another_use_than_the_approved_one_is_held_back_anew() {
 async fn what_no_approval_could_open_is_refused() {
     let dir = folder();
     std::os::unix::fs::symlink("a", dir.path().join("link")).unwrap();
-    let none = HeldFs { mount: "/build/d".into(), host: dir.path().join("d"), access: Access::None, only: None };
-    let read = HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Read, only: None };
+    let none = HeldFs { mount: "/build/d".into(), host: dir.path().join("d"), access: Access::None, only: None, quota: None };
+    let read = HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Read, only: None, quota: None };
     let held = Held { reach: vec![reach(dir.path(), Access::Write)], fs: vec![none, read], ..Held::default() };
     for (op, path, to) in
         [("write", "/build/d/x", ""), ("rename", "/build/a", "/build/d/a"), ("append", "/build/link", ""), ("write", "/other/a", "")]
@@ -96,7 +96,7 @@ async fn what_no_approval_could_open_is_refused() {
 async fn after_an_effect_nobody_is_asked_and_the_refusal_says_so() {
     let (dir, free) = (folder(), tempfile::tempdir().unwrap());
     let mut held = Held { reach: vec![reach(dir.path(), Access::Write)], ..Held::default() };
-    held.fs = vec![HeldFs { mount: "/free".into(), host: free.path().into(), access: Access::Write, only: None }];
+    held.fs = vec![HeldFs { mount: "/free".into(), host: free.path().into(), access: Access::Write, only: None, quota: None }];
     // Copies by writing to the free folder; reading the source comes first and is approved.
     held.uses = vec![FrozenUse::Fs(FsUse { operation: FsOperation::RemoveFile, path: "/build/a".into(), to: None })];
     let mut attempt = attempt(

@@ -3,7 +3,7 @@
 use super::*;
 
 fn writing(dir: &TempDir, tool: &str, arguments: Value) -> Attempt {
-    let line = HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Write, only: None };
+    let line = HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Write, only: None, quota: None };
     Attempt { effects: Effects::Once, held: Held { fs: vec![line], ..Held::default() }, ..attempt(tool, arguments) }
 }
 

@@ -69,7 +69,7 @@ async fn w05_what_a_call_writes_to_files_is_limited() {
     let dir = tempfile::tempdir().unwrap();
     let writing = async |operation: Value, bytes: u64, entries: u64| {
         let mut attempt = limited("fs", operation, |limits| (limits.written_bytes, limits.entries) = (bytes, entries));
-        attempt.held.fs = vec![HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Write, only: None }];
+        attempt.held.fs = vec![HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Write, only: None, quota: None }];
         probe().call(attempt).await
     };
     let write = |bytes: usize| json!({"op": "write", "path": "/build/a", "text": "x".repeat(bytes)});
@@ -99,6 +99,49 @@ async fn w05_what_a_call_writes_to_files_is_limited() {
     }
     // What is there is opened, not made.
     assert_eq!(text(&writing(json!({"op": "create", "path": "/build/a"}), 0, 0).await), "ok");
+}
+
+/// What is there already counts, and what one call frees, the next one has.
+/// limit: fs.quota
+#[tokio::test]
+async fn w05_a_folder_holds_no_more_than_its_quota() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("sub")).unwrap();
+    std::fs::write(dir.path().join("sub/there"), "x".repeat(60)).unwrap();
+    let writing = async |operation: Value| {
+        let mut attempt = attempt("fs", operation);
+        let line = HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Write, only: None, quota: Some(100) };
+        attempt.held.fs = vec![line];
+        probe().call(attempt).await
+    };
+    let write = |bytes: usize| json!({"op": "write", "path": "/build/a", "text": "y".repeat(bytes)});
+    let over = writing(write(41)).await;
+    assert!(text(&over).starts_with("error: "), "{over:?}");
+    assert!(over.refusals[0].attempted.contains("41 more bytes below /build, whose quota of 100 has 40 left"), "{over:?}");
+    assert_eq!(over.refusals[0].allow_with, "# raise `quota` of the line at mount \"/build\", or make room there");
+    assert_eq!(text(&writing(write(40)).await), "ok");
+    assert_eq!(text(&writing(write(40)).await), "ok", "what is written anew takes the place of what was cut off");
+    assert!(text(&writing(json!({"op": "append", "path": "/build/a", "text": "z"})).await).starts_with("error: "));
+    assert_eq!(text(&writing(json!({"op": "unlink", "path": "/build/sub/there"})).await), "ok");
+    assert_eq!(text(&writing(json!({"op": "append", "path": "/build/a", "text": "z".repeat(60)})).await), "ok");
+}
+
+/// limit: plugin/fs/budget::COUNTED_MAX
+#[tokio::test]
+async fn a_folder_with_more_entries_than_are_counted_is_full() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("one"), "").unwrap();
+    // The folder itself counts, and every further name of one file.
+    (0..100_000).for_each(|number| std::fs::hard_link(dir.path().join("one"), dir.path().join(number.to_string())).unwrap_or_default());
+    for number in 0..100_000 {
+        let path = dir.path().join(number.to_string());
+        if !path.exists() {
+            std::fs::write(path, "").unwrap();
+        }
+    }
+    let mut attempt = attempt("fs", json!({"op": "write", "path": "/build/a", "text": "y"}));
+    attempt.held.fs = vec![HeldFs { mount: "/build".into(), host: dir.path().into(), access: Access::Write, only: None, quota: Some(1 << 40) }];
+    assert!(text(&probe().call(attempt).await).starts_with("error: "));
 }
 
 #[test]

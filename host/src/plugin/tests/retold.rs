@@ -141,7 +141,7 @@ async fn a_person_can_be_asked_about_a_use_after_an_effect_that_is_recorded() {
 #[tokio::test]
 async fn after_a_change_to_a_file_nobody_is_asked_about_a_use_and_a_question_warns_the_author() {
     let (server, dir) = (Server::fixed(OK), tempfile::tempdir().unwrap());
-    let folder = HeldFs { mount: "/free".into(), host: dir.path().into(), access: Access::Write, only: None };
+    let folder = HeldFs { mount: "/free".into(), host: dir.path().into(), access: Access::Write, only: None, quota: None };
     let HeldHttp { url, .. } = server.line("/pay", &[], true);
     let reach = vec![Opening::Http(HeldHttp { url, methods: vec!["POST".into()], private: true, secret: None })];
     let mut retold = Retold::new(&server, "files", json!([{"write": "/free/x"}, {"post": server.url("/pay")}]));

@@ -60,7 +60,7 @@ fn gate_line(port: u16) -> HeldHttp {
 }
 
 fn line(host: &Path, mount: &str, access: Access) -> HeldFs {
-    HeldFs { mount: mount.into(), host: host.into(), access, only: None }
+    HeldFs { mount: mount.into(), host: host.into(), access, only: None, quota: None }
 }
 
 fn write(path: &str) -> Value {
@@ -89,7 +89,7 @@ async fn w68_what_is_open_is_shut_with_its_grant() {
     let all = || held(vec![line(dir.path(), "/d", Access::Write)]);
     // A stream has one error for everything; the refusal says which.
     const BROKEN: &str = "error: Uncategorized";
-    let shut = HeldFs { mount: "/d/b".into(), host: dir.path().join("b"), access: Access::None, only: None };
+    let shut = HeldFs { mount: "/d/b".into(), host: dir.path().join("b"), access: Access::None, only: None, quota: None };
     for (now, appended, read) in [
         (all(), "ok", "ok"),
         (held(vec![]), BROKEN, BROKEN),

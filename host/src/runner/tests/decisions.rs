@@ -214,6 +214,7 @@ async fn what_an_approval_opens_is_listed_and_held_by_that_call_alone() {
         on_missing: Default::default(),
         tools: ForTools::default(),
         one_file: false,
+        quota: None,
         line: 2,
     };
     let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };

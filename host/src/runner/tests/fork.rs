@@ -111,6 +111,7 @@ fn effectful() -> Grants {
         on_missing: Default::default(),
         tools: ForTools::default(),
         one_file: false,
+        quota: None,
         line: 2,
     };
     let section = PluginGrants { fs: vec![line], ..PluginGrants::holding_nothing(Pin::Any, 1) };

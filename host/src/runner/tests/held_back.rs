@@ -35,6 +35,7 @@ fn grants(when: When, env: &[(&str, &str)]) -> Grants {
         on_missing: OnMissing::Pause,
         tools: ForTools::default(),
         one_file: false,
+        quota: None,
         line: 2,
     };
     let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -89,6 +89,7 @@ fn grants(rules: Vec<Rule>) -> Grants {
         on_missing: Default::default(),
         tools: ForTools::default(),
         one_file: false,
+        quota: None,
         line: 2,
     };
     let within = When::Approved(Binding::Within(vec!["path".into()]));

@@ -140,6 +140,7 @@ fn grants(verdict: Verdict, named: bool) -> Grants {
         on_missing: OnMissing::Pause,
         tools: ForTools::default(),
         one_file: false,
+        quota: None,
         line: 2,
     };
     let within = When::Approved(Binding::Within(vec!["path".into()]));

@@ -61,3 +61,13 @@ fn an_approval_opens_one_file_where_the_argument_names_it() {
     assert_eq!(opened("/data/other.toml"), []);
     assert_eq!(opened("/data"), []);
 }
+
+#[test]
+fn a_quota_is_of_a_line_for_writing() {
+    let line = |access: &str| format!("access = \"{access}\"\nquota = \"10MiB\"");
+    let grants = lines(&[("a", "/data", &line("write"))]).unwrap();
+    assert_eq!(grants.plugins["files"].fs[0].quota, Some(10 << 20));
+    let error = lines(&[("a", "/data", &line("read"))]).unwrap_err();
+    assert!(error.to_string().contains("is of a line with `access = \"write\"`"), "{error}");
+    assert!(lines(&[("a", "/data", "access = \"write\"\nquota = 5")]).is_err());
+}

@@ -18,6 +18,7 @@ mod names;
 mod notify;
 mod output;
 mod policy;
+mod processes;
 mod questions;
 mod retold;
 mod review;

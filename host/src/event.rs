@@ -22,7 +22,6 @@ pub struct Stamped {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "payload")]
-#[expect(clippy::large_enum_variant, reason = "events are few at a time, and a box would stand in every match")]
 pub enum Event {
     ChainStarted {
         started_by: Actor,
@@ -60,7 +59,8 @@ pub enum Event {
         calls: Vec<Readied>,
     },
     PauseOpened {
-        pause: Pause,
+        /// Boxed: it is by far the largest of what an event may hold.
+        pause: Box<Pause>,
     },
     /// One person's decision where the rules want more people to say the same; the pause stays open.
     VoteCounted {
@@ -250,6 +250,10 @@ fn is_default(uses: &Uses) -> bool {
 }
 
 impl Event {
+    pub fn pause_opened(pause: Pause) -> Self {
+        Self::PauseOpened { pause: Box::new(pause) }
+    }
+
     /// Calls whose projection this event changes.
     pub fn calls(&self) -> Vec<CallKey> {
         match self {

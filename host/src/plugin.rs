@@ -90,8 +90,8 @@ pub mod judging {
 pub trait Plugins: Send + Sync {
     /// All tools of all loaded plugins, by name.
     fn catalog(&self) -> Vec<ToolSpec>;
-    /// Digest of the bytes loaded under each plugin name.
-    fn loaded(&self) -> BTreeMap<String, Digest>;
+    /// Digest of the bytes loaded under each plugin name; looked at before each step of a chain.
+    fn loaded(&self) -> Arc<BTreeMap<String, Digest>>;
     /// Files that are no plugin, and why.
     fn failures(&self) -> Vec<LoadFailure>;
     /// Runs one attempt to its end; never panics, never outlives `attempt.limits.time` by more than the grace.
@@ -118,7 +118,7 @@ impl<P: Plugins + ?Sized> Plugins for Arc<P> {
         (**self).catalog()
     }
 
-    fn loaded(&self) -> BTreeMap<String, Digest> {
+    fn loaded(&self) -> Arc<BTreeMap<String, Digest>> {
         (**self).loaded()
     }
 

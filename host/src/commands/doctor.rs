@@ -129,7 +129,7 @@ fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {
     let (grants, catalog, loaded) = (setup.grants()?, plugins.catalog(), plugins.loaded());
     let none = loaded.is_empty() && plugins.failures().is_empty();
     let mut checks = vec![if none { note("plugins", format!("`{dir}` holds no plugin")) } else { fine("plugins", format!("`{dir}`")) }];
-    for (name, digest) in &loaded {
+    for (name, digest) in loaded.iter() {
         let tools = catalog.iter().filter(|tool| &tool.plugin == name).count();
         checks.push(match grants.plugins.get(name) {
             Some(section) if section.digest.matches(digest) => fine("plugin", format!("`{name}`: {tools} tools, trusted")),

@@ -29,13 +29,13 @@ impl Plugins {
         let shared_of = |plugin: &str| shared.iter().filter(|(_, plugins)| plugins.contains(&plugin)).map(|(tool, _)| *tool).collect::<Vec<_>>();
         let tools_of = |plugin: &str| catalog.iter().filter(|tool| tool.plugin == plugin).map(|tool| tool.name.clone()).collect::<Vec<_>>();
         let mut rows: Vec<Value> = Vec::new();
-        for (name, digest) in plugins.loaded() {
+        for (name, digest) in plugins.loaded().iter() {
             let broken: Vec<_> = failures.iter().filter(|failure| failure.name.starts_with(&format!("{name}__"))).collect();
             let broken: Vec<_> = broken.iter().map(|failure| json!({"tool": failure.name, "reason": failure.reason})).collect();
-            let pin = grants.trust(&name, &digest);
+            let pin = grants.trust(name, digest);
             rows.push(json!({
                 "name": name, "loaded": true, "digest": digest, "trusted": pin == "yes" || pin == "any", "trust": pin,
-                "tools": tools_of(&name), "same_names": shared_of(&name), "failures": broken,
+                "tools": tools_of(name), "same_names": shared_of(name), "failures": broken,
             }));
         }
         for failure in failures.iter().filter(|failure| !failure.name.contains("__")) {

@@ -304,7 +304,7 @@ impl Setup {
 /// Plugins with a section that is for other bytes.
 pub fn quarantined(grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
     let other = |name: &String, digest: &Digest| grants.plugins.get(name).is_some_and(|section| !section.digest.matches(digest));
-    plugins.loaded().into_iter().filter(|(name, digest)| other(name, digest)).map(|(name, _)| name).collect()
+    plugins.loaded().iter().filter(|(name, digest)| other(name, digest)).map(|(name, _)| name.clone()).collect()
 }
 
 /// Lines of the grants file that do nothing, ready to show. `run` says nothing of them: it is asked for something else.

@@ -57,7 +57,7 @@ impl Trust {
 
     fn pin(&self, setup: &Setup, plugin: &str) -> Result<u8, Failure> {
         let plugins = runtime::full(setup.wasm_plugins_without_grants())?;
-        let (Some(digest), Some(catalogue)) = (plugins.loaded().remove(plugin), plugins.catalogue_of(plugin)) else {
+        let (Some(digest), Some(catalogue)) = (plugins.loaded().get(plugin).cloned(), plugins.catalogue_of(plugin)) else {
             return Err(not_loaded(setup, plugin, &plugins));
         };
         let places = &setup.settings.places;

@@ -135,7 +135,7 @@ impl World {
         let mut pause = pause("pa_1", key(1, 0));
         pause.reason = HOSTILE.to_owned();
         pause.arguments = json!({"path": HOSTILE});
-        chain.write(&*delivery.journal, vec![turn(1, 1), Event::PauseOpened { pause }]).await.unwrap();
+        chain.write(&*delivery.journal, vec![turn(1, 1), Event::pause_opened(pause)]).await.unwrap();
     }
 
     async fn deliver(&self, seconds: i64) {
@@ -228,7 +228,7 @@ async fn a_pause_that_nobody_can_decide_any_more_is_not_reminded_of() {
     let mut chain = Chain::started(&*delivery.journal, "ch_1").await;
     let mut pause = pause("pa_1", key(1, 0));
     (pause.requirements.remind_seconds, pause.requirements.expires_seconds) = (Some(60), Some(100));
-    chain.write(&*delivery.journal, vec![turn(1, 1), Event::PauseOpened { pause }]).await.unwrap();
+    chain.write(&*delivery.journal, vec![turn(1, 1), Event::pause_opened(pause)]).await.unwrap();
     let mut told = Vec::new();
     for seconds in [0, 61, 122, 183] {
         world.deliver(seconds).await;

@@ -1,6 +1,7 @@
 //! One attempt of one call: a fresh instance with what it holds, ended by its result, a limit or a cancel.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -85,7 +86,8 @@ pub fn prepare(bench: &Bench, attempt: Attempt) -> Prepared {
 pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> AttemptOutcome {
     let Prepared { state, call, watch, ledger, console, vault, limits } = prepare(bench, attempt);
     let output_bytes = limits.output_bytes;
-    let work = async {
+    // Pinned where it stands: moved into what waits for it, it would be kept again at each level.
+    let work = pin!(async {
         let _turn = target.turns.acquire().await;
         match target.entry {
             Entry::Contract { pre, .. } => {
@@ -94,7 +96,7 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
             }
             Entry::Adapted(adapted) => with_store(bench, state, &limits, async |store| adapted.call(store, &call).await).await,
         }
-    };
+    });
     let ended = match watched(&watch, &ledger, work).await {
         Ok(types::Outcome::Pause(pause)) => paused(pause, Arc::clone(&vault)).await,
         Ok(types::Outcome::Done(done)) => lift::success(done, target.output_schema, output_bytes, &vault).map(Ended::Result),
@@ -150,7 +152,7 @@ pub async fn list_tools(bench: &Bench, pre: &PluginKeyvaluePre<State>, plugin: &
     let ledger = Arc::new(Ledger::new(plugin, Arc::clone(&vault), None));
     let values = Values::none(Arc::clone(&ledger));
     let state = State::new(Held::default(), limits, watch.clone(), console, Arc::clone(&ledger), Arc::clone(&bench.net), values);
-    let work = with_instance(bench, pre, state, limits, async |plugin, store| plugin.pausegate_plugin_tools().call_list_tools(store).await);
+    let work = pin!(with_instance(bench, pre, state, limits, async |plugin, store| plugin.pausegate_plugin_tools().call_list_tools(store).await));
     watched(&watch, &ledger, work).await?.map_err(|failed| lift::failure(failed, &vault))
 }
 
@@ -186,8 +188,8 @@ pub async fn with_store<R>(
 }
 
 /// Ends `work` at a cancel or its deadline, also while it waits in a host call; a panic of ours ends this call only.
-pub async fn watched<R>(watch: &Watch, ledger: &Ledger, work: impl Future<Output = Result<R, Failure>>) -> Result<R, Failure> {
-    let work = AssertUnwindSafe(metered(Arc::clone(&watch.meter), work)).catch_unwind();
+pub async fn watched<R>(watch: &Watch, ledger: &Ledger, work: Pin<&mut impl Future<Output = Result<R, Failure>>>) -> Result<R, Failure> {
+    let work = AssertUnwindSafe(metered(&watch.meter, work)).catch_unwind();
     tokio::select! {
         biased;
         () = watch.cancel.cancelled() => Err(Stop::Cancelled.failure()),

@@ -179,8 +179,8 @@ impl Plugins for WasmPlugins {
         self.set().plugins().flat_map(|plugin| plugin.tools.iter().map(|tool| tool.spec.clone())).collect()
     }
 
-    fn loaded(&self) -> BTreeMap<String, Digest> {
-        self.set().plugins().map(|plugin| (plugin.name.clone(), plugin.digest.clone())).collect()
+    fn loaded(&self) -> Arc<BTreeMap<String, Digest>> {
+        self.set().digests()
     }
 
     fn failures(&self) -> Vec<LoadFailure> {

@@ -1,8 +1,7 @@
 //! Processor time of one attempt: what its task ran, not what it waited.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -27,9 +26,8 @@ impl Meter {
 }
 
 /// Runs `work` with its processor time counted.
-pub async fn metered<F: Future>(meter: Arc<Meter>, work: F) -> F::Output {
-    let mut work = pin!(work);
-    std::future::poll_fn(|cx| poll_counted(&meter, work.as_mut(), cx)).await
+pub async fn metered<F: Future>(meter: &Meter, mut work: Pin<&mut F>) -> F::Output {
+    std::future::poll_fn(|cx| poll_counted(meter, work.as_mut(), cx)).await
 }
 
 fn poll_counted<F: Future>(meter: &Meter, work: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {

@@ -1,5 +1,7 @@
 //! Asks a plugin what became of an attempt whose end nobody recorded: its optional export, run as a `read-only` attempt.
 
+use std::pin::pin;
+
 use super::attempt::{Bench, Prepared, prepare, watched, with_store};
 use super::bindings::reconciling::{ReconcilingPre, Verdict};
 use super::lift;
@@ -14,14 +16,14 @@ pub type Pre = ReconcilingPre<State>;
 pub async fn run(bench: &Bench, pre: &Pre, turns: &tokio::sync::Semaphore, output_schema: Option<&Schema>, attempt: Attempt) -> Finding {
     let prepared = prepare(bench, Attempt { effects: Effects::ReadOnly, recorded: Recording::default(), ..attempt });
     let Prepared { state, call, watch, ledger, console, vault, limits } = prepared;
-    let work = async {
+    let work = pin!(async {
         let _turn = turns.acquire().await;
         let ask = async |store: &mut wasmtime::Store<State>| {
             let plugin = pre.instantiate_async(&mut *store).await?;
             plugin.pausegate_plugin_reconcile().call_reconcile(store, &call).await
         };
         with_store(bench, state, &limits, ask).await
-    };
+    });
     let told = watched(&watch, &ledger, work).await;
     console.finish();
     let finding = match told {

@@ -10,6 +10,8 @@ use crate::plugin::LoadFailure;
 #[derive(Clone, Default)]
 pub struct Set {
     plugins: BTreeMap<String, Arc<Plugin>>,
+    /// Of `plugins`.
+    digests: Arc<BTreeMap<String, Digest>>,
     /// One per name: a call that was judged just before its plugin was replaced.
     replaced: BTreeMap<String, Arc<Plugin>>,
     failures: Vec<LoadFailure>,
@@ -17,12 +19,17 @@ pub struct Set {
 
 impl Set {
     pub fn of(loaded: Loaded) -> Self {
+        let digests = loaded.plugins.iter().map(|plugin| (plugin.name.clone(), plugin.digest.clone())).collect();
         let plugins = loaded.plugins.into_iter().map(|plugin| (plugin.name.clone(), Arc::new(plugin))).collect();
-        Self { plugins, replaced: BTreeMap::new(), failures: loaded.failures }
+        Self { plugins, digests: Arc::new(digests), replaced: BTreeMap::new(), failures: loaded.failures }
     }
 
     pub fn plugins(&self) -> impl Iterator<Item = &Arc<Plugin>> {
         self.plugins.values()
+    }
+
+    pub fn digests(&self) -> Arc<BTreeMap<String, Digest>> {
+        Arc::clone(&self.digests)
     }
 
     pub fn failures(&self) -> &[LoadFailure] {
@@ -44,6 +51,7 @@ impl Set {
         self.forget_failures(&plugin.name);
         self.failures.extend(bad_tools);
         let name = plugin.name.clone();
+        Arc::make_mut(&mut self.digests).insert(name.clone(), plugin.digest.clone());
         if let Some(before) = self.plugins.insert(name.clone(), Arc::new(plugin)) {
             self.replaced.insert(name, before);
         }
@@ -58,6 +66,7 @@ impl Set {
     pub fn take_away(&mut self, name: &str) -> bool {
         let failed = self.forget_failures(name);
         let Some(before) = self.plugins.remove(name) else { return failed };
+        Arc::make_mut(&mut self.digests).remove(name);
         self.replaced.insert(name.to_owned(), before);
         true
     }

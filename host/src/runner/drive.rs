@@ -116,7 +116,7 @@ struct Driver {
     replies: Replies,
     waiting: Option<Waiting>,
     /// Bytes under each plugin name, as last seen in the plugin directory.
-    found: Option<BTreeMap<String, Digest>>,
+    found: Option<Arc<BTreeMap<String, Digest>>>,
     /// The same, with what was kept for this chain.
     loaded: BTreeMap<String, Digest>,
     /// Why a plugin is not loaded.
@@ -154,7 +154,7 @@ impl Driver {
     async fn look(&mut self, chain: &OpenChain) {
         let found = chain.host.plugins.loaded();
         if self.found.as_ref() != Some(&found) {
-            self.loaded = found.clone();
+            self.loaded = BTreeMap::clone(&found);
             self.found = Some(found);
             kept::take_up(chain, &mut self.loaded).await;
             self.failures = chain.host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();

@@ -77,7 +77,7 @@ fn admit_one(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Admission {
     let judged = state.judge(rules, tool, call, value);
     match judged.judgement.verdict {
         Verdict::Deny => Admission::Event(denied(call, &judged)),
-        Verdict::Ask => Admission::Event(Event::PauseOpened { pause: gate(state, rules, call, tool, value, &judged, None) }),
+        Verdict::Ask => Admission::Event(Event::pause_opened(gate(state, rules, call, tool, value, &judged, None))),
         Verdict::Allow => Admission::Ready(judged),
     }
 }

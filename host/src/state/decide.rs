@@ -187,7 +187,7 @@ fn edit(state: &ChainState, rules: &Rules<'_>, pause: &Pause, by: &Actor, argume
     if sufficient {
         return Ok(vec![edited(Some(judged.digest.clone())), readied(call, &judged.digest)]);
     }
-    Ok(vec![edited(None), Event::PauseOpened { pause: asked_of_others(state, rules, call, tool, &arguments, &judged, by) }])
+    Ok(vec![edited(None), Event::pause_opened(asked_of_others(state, rules, call, tool, &arguments, &judged, by))])
 }
 
 fn asked_of_others(

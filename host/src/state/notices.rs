@@ -157,7 +157,7 @@ mod tests {
         pause.requirements.remind_seconds = Some(60);
         let widened = crate::capability::requirements::Widened { approvers: Vec::new(), after_seconds: 300, to: vec![Actor("os:boss@host".into())] };
         pause.requirements.escalations = vec![widened.clone(), widened];
-        vec![crate::journal::tests::sample::started("hi"), turn(1, 1), Event::PauseOpened { pause }]
+        vec![crate::journal::tests::sample::started("hi"), turn(1, 1), Event::pause_opened(pause)]
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn recheck_one(state: &ChainState, rules: &Rules<'_>, pause: &Pause) -> Vec<Even
         _ => {
             let difference = difference(pause, &judged.judgement);
             let pause = admit::pause(state, rules, call, tool, arguments, &judged, Asked::anew(pause, difference));
-            vec![superseded("the grants or rules behind it changed"), Event::PauseOpened { pause }]
+            vec![superseded("the grants or rules behind it changed"), Event::pause_opened(pause)]
         }
     }
 }

@@ -97,7 +97,7 @@ fn in_doubt(state: &ChainState, rules: &Rules<'_>, call: &Call, finding: Option<
         (Some(Finding::NotHappened), _) => made_again(call, "its process ended before the result; its plugin found that it had not happened"),
         (_, finding) => {
             let why = "the call was started and its process ended before the result; it may have had its effect, and must not have it twice";
-            Event::PauseOpened { pause: question(state, rules, call, why, facts(state, call, finding)) }
+            Event::pause_opened(question(state, rules, call, why, facts(state, call, finding)))
         }
     }
 }

@@ -48,7 +48,7 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
         Ending::HeldBack(frozen) => admit::held_back(&frozen),
         Ending::Diverged(why) if state.stop.is_none() && may_repeat(call, uses) => {
             let paused = Event::AttemptPaused { call: key, uses, refusals, recorded: Recording::default(), diverged: true };
-            return vec![paused, Event::PauseOpened { pause: diverged(state, rules, call, uses, &why) }];
+            return vec![paused, Event::pause_opened(diverged(state, rules, call, uses, &why))];
         }
         Ending::Diverged(why) => return vec![finished(CallStatus::Failed, ToolResult::failure(kind::NONDETERMINISTIC, why))],
     };
@@ -68,7 +68,7 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
     let mut pause = admit::pause(state, rules, call, tool, arguments, &judged, asked);
     // `call.uses` does not hold this attempt yet.
     pause.uses.add(uses);
-    vec![Event::AttemptPaused { call: key, uses, refusals, recorded, diverged: false }, Event::PauseOpened { pause }]
+    vec![Event::AttemptPaused { call: key, uses, refusals, recorded, diverged: false }, Event::pause_opened(pause)]
 }
 
 /// Whether a call that went another way than before could have an effect twice.

@@ -59,11 +59,11 @@ fn hindrance(
                 Some(before) => pause(state, rules, call, tool, arguments, judged, Asked::anew(before, difference(before, &judged.judgement))),
                 None => gate(state, rules, call, tool, arguments, judged, Some(why.clone())),
             };
-            return Some(vec![Event::ApprovalLapsed { call: call.key, why }, Event::PauseOpened { pause }]);
+            return Some(vec![Event::ApprovalLapsed { call: call.key, why }, Event::pause_opened(pause)]);
         }
         Verdict::Ask if call.gate_passed.is_none() && call.approved.is_none() => {
             let pause = gate(state, rules, call, tool, arguments, judged, None);
-            return Some(vec![Event::PauseOpened { pause }]);
+            return Some(vec![Event::pause_opened(pause)]);
         }
         Verdict::Ask | Verdict::Allow => {}
     }

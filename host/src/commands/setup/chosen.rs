@@ -1,6 +1,7 @@
 //! The plugins that a command sees: those the settings choose, or none at all.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
@@ -30,8 +31,10 @@ impl<P: Plugins> Plugins for Chosen<P> {
         self.inner.catalog().into_iter().filter(|tool| self.has(&tool.plugin)).collect()
     }
 
-    fn loaded(&self) -> BTreeMap<String, Digest> {
-        self.inner.loaded().into_iter().filter(|(name, _)| self.has(name)).collect()
+    fn loaded(&self) -> Arc<BTreeMap<String, Digest>> {
+        let loaded = self.inner.loaded();
+        let had = loaded.iter().filter(|(name, _)| self.has(name));
+        Arc::new(had.map(|(name, digest)| (name.clone(), digest.clone())).collect())
     }
 
     fn failures(&self) -> Vec<LoadFailure> {
@@ -64,8 +67,8 @@ impl Plugins for Nothing {
         Vec::new()
     }
 
-    fn loaded(&self) -> BTreeMap<String, Digest> {
-        BTreeMap::new()
+    fn loaded(&self) -> Arc<BTreeMap<String, Digest>> {
+        Arc::default()
     }
 
     fn failures(&self) -> Vec<LoadFailure> {

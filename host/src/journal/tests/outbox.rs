@@ -37,7 +37,7 @@ async fn asking(journal: &dyn Tested) -> Chain {
     let mut pause = pause("pa_1", key(1, 0));
     pause.requirements.remind_seconds = Some(60);
     pause.requirements.escalations = vec![Widened { approvers: Vec::new(), after_seconds: 3600, to: vec![Actor("os:boss@host".into())] }];
-    chain.write(journal, vec![turn(1, 1), Event::PauseOpened { pause }]).await.unwrap();
+    chain.write(journal, vec![turn(1, 1), Event::pause_opened(pause)]).await.unwrap();
     chain
 }
 

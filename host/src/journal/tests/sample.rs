@@ -204,7 +204,7 @@ pub fn pause(id: &str, call: CallKey) -> Pause {
 }
 
 pub fn opened(id: &str, call: CallKey) -> Event {
-    Event::PauseOpened { pause: pause(id, call) }
+    Event::pause_opened(pause(id, call))
 }
 
 pub fn approved(id: &str, call: CallKey, by: &str) -> Event {

@@ -43,7 +43,7 @@ impl World {
     }
 
     fn digest(&self, name: &str) -> Option<Digest> {
-        self.plugins.loaded().remove(name)
+        self.plugins.loaded().get(name).cloned()
     }
 }
 

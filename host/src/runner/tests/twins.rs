@@ -44,8 +44,9 @@ impl Plugins for TwinPlugins {
         self.tools.lock().unwrap().clone()
     }
 
-    fn loaded(&self) -> BTreeMap<String, Digest> {
-        self.tools.lock().unwrap().iter().map(|tool| (tool.plugin.clone(), tool.plugin_digest.clone())).collect()
+    fn loaded(&self) -> Arc<BTreeMap<String, Digest>> {
+        let tools = self.tools.lock().unwrap();
+        Arc::new(tools.iter().map(|tool| (tool.plugin.clone(), tool.plugin_digest.clone())).collect())
     }
 
     fn failures(&self) -> Vec<LoadFailure> {

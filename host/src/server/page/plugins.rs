@@ -26,7 +26,7 @@ pub async fn show(Of(state): Of<State>, who: Identity) -> Result<Html<String>, P
         @if loaded.is_empty() && failures.is_empty() {
             div.empty { p { b { "No plugin is loaded." } } p { "Put a " code { ".wasm" } " file into the plugin directory, then " code { "pausegate trust NAME" } "." } }
         }
-        @for (name, digest) in &loaded {
+        @for (name, digest) in loaded.iter() {
             (plugin(&grants, name, digest, &catalog.iter().filter(|tool| tool.plugin == *name).collect::<Vec<_>>()))
         }
         @if !failures.is_empty() { section.part.changed { h2 { "Cannot be used" } @for failure in &failures { (failed(failure)) } } }

@@ -39,7 +39,7 @@ pub mod stop;
 #[cfg(test)]
 mod tests;
 
-pub use judged::{JudgedCalls, Rules, Schemas};
+pub use judged::{JudgedCalls, Rules, Schemas, idempotency_key};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ChainState {

@@ -19,6 +19,8 @@ pub type Hash = [u8; 32];
 
 /// What stands before the first event.
 pub const NO_HASH: Hash = [0; 32];
+/// For a usual event.
+const ROOM: usize = 1 << 10;
 const DOMAIN: &[u8; 17] = b"pausegate-event/1";
 
 /// One event, serialized once.
@@ -43,9 +45,10 @@ pub struct Stored {
 
 impl Record {
     pub fn of(stamped: &Stamped) -> Self {
-        let json = serde_json::to_string(&stamped.event).expect("events serialize");
-        let (kind, payload) = split(&json);
-        Self { seq: stamped.seq, at: time_text(stamped.at), kind: kind.to_owned(), payload: payload.to_owned(), epoch: stamped.epoch }
+        let mut json = Vec::with_capacity(ROOM);
+        serde_json::to_writer(&mut json, &stamped.event).expect("events serialize");
+        let (kind, payload) = split(String::from_utf8(json).expect("JSON is text"));
+        Self { seq: stamped.seq, at: time_text(stamped.at), kind, payload, epoch: stamped.epoch }
     }
 
     /// The event again; the error says what could not be read.
@@ -85,11 +88,17 @@ pub fn time_text(at: jiff::Timestamp) -> String {
 
 /// Kind and payload inside `{"kind":"K","payload":P}`. Cutting the text spares a second pass over a payload that may
 /// be large; a kind is a variant's name and holds nothing that JSON escapes.
-fn split(json: &str) -> (&str, &str) {
+fn split(mut json: String) -> (String, String) {
     let rest = json.strip_prefix(r#"{"kind":""#).expect("an event is tagged with its kind first");
     let (kind, rest) = rest.split_once('"').expect("a kind ends");
-    let payload = rest.strip_prefix(r#","payload":"#).and_then(|rest| rest.strip_suffix('}'));
-    (kind, payload.unwrap_or("null"))
+    let kind = kind.to_owned();
+    let Some(payload) = rest.strip_prefix(r#","payload":"#).and_then(|rest| rest.strip_suffix('}')) else {
+        return (kind, "null".to_owned());
+    };
+    let begins = json.len() - 1 - payload.len();
+    json.truncate(json.len() - 1);
+    json.drain(..begins);
+    (kind, json)
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ impl TurnCall {
         let arguments = match &self.arguments {
             Value::Null => String::new(),
             Value::String(text) => text.clone(),
-            value => value.to_string(),
+            value => serde_json::to_string(value).expect("values serialize"),
         };
         AskedCall { id: self.id.clone(), name: self.name.clone(), arguments }
     }

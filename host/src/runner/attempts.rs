@@ -14,6 +14,7 @@ use super::still::{self, Still};
 use crate::call::{CallKey, ToolResult, kind};
 use crate::capability::judge::day;
 use crate::plugin::{Answer, Attempt, AttemptOutcome, Ended};
+use crate::state::idempotency_key;
 use crate::state::start::Startable;
 
 #[derive(Default)]
@@ -125,7 +126,7 @@ fn host_failed() -> AttemptOutcome {
 /// What the plugin host needs for an attempt of a call of the chain.
 pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToken) -> Attempt {
     let OpenChain { host, state, .. } = chain;
-    let Startable { started, held, limits } = startable;
+    let Startable { started, held, limits, arguments } = startable;
     let call = &state.calls[&started.call];
     let tool = state.tool(&call.tool).expect("a startable call has its tool");
     let answers = call.answers.iter().map(|answer| Answer {
@@ -135,7 +136,6 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         note: answer.note.clone(),
         context: answer.context.clone(),
     });
-    let arguments = call.arguments.as_ref().map(crate::digest::canonical_value).unwrap_or_default();
     let judged = still::Call {
         plugin: tool.plugin.clone(),
         plugin_digest: tool.plugin_digest.clone(),
@@ -146,6 +146,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         approved: call.approved.as_ref() == Some(&started.digest),
         uses: held.uses.clone(),
     };
+    let idempotency_key = idempotency_key(&state.id, call.key, &arguments);
     let still = Still::new(host.grants.clone(), chain.grants.clone(), judged);
     Attempt {
         chain: state.id.clone(),
@@ -155,7 +156,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         call_id: call.id.clone(),
         arguments,
         attempt: started.attempt,
-        idempotency_key: call.idempotency_key(state),
+        idempotency_key,
         approved: started.approved,
         answers: answers.collect(),
         state: call.saved.as_ref().and_then(|saved| crate::call::result::from_base64(saved)),

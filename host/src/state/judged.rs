@@ -10,7 +10,8 @@ use crate::call::schema::Schema;
 use crate::call::{CallKey, ToolSpec, arguments};
 use crate::capability::judge::{CallFacts, Judgement, day};
 use crate::capability::{Grants, Held};
-use crate::digest::{Digest, Object, call_digest};
+use crate::chain::ChainId;
+use crate::digest::{Digest, Object, call_digest, canonical_value};
 
 /// What rules need from outside: the grants in force, the moment, fresh ids.
 pub struct Rules<'a> {
@@ -69,6 +70,8 @@ impl Schemas {
 pub struct Judged {
     pub judgement: Judgement,
     pub digest: Digest,
+    /// Canonical.
+    pub arguments: String,
 }
 
 /// Calls that were admitted, for what starts them at the same moment and under the same grants.
@@ -78,8 +81,9 @@ impl ChainState {
     /// Judges `call` with `arguments`; the arguments may be an edit that is not in force yet.
     pub fn judge(&self, rules: &Rules<'_>, tool: &ToolSpec, call: &Call, arguments: &Value) -> Judged {
         let judgement = rules.grants.judge(CallFacts::of(tool, arguments, rules.today()));
+        let arguments = canonical_value(arguments);
         let parts = Object::new()
-            .value("arguments", arguments)
+            .written("arguments", &arguments)
             .object("call", |object| call.key.write(object))
             .text("chain", &self.id.0)
             .text("effects", judgement.effects.as_str())
@@ -89,7 +93,7 @@ impl ChainState {
             .written("rules", &judgement.rules)
             .text("tool", &tool.name);
         let digest = call_digest(parts);
-        Judged { judgement, digest }
+        Judged { judgement, digest, arguments }
     }
 }
 
@@ -114,10 +118,14 @@ impl Held {
 impl Call {
     /// The same over attempts of unchanged arguments; an edit changes it.
     pub fn idempotency_key(&self, state: &ChainState) -> String {
-        let arguments = self.arguments.as_ref().unwrap_or(&Value::Null);
-        let parts = Object::new().value("arguments", arguments).object("call", |object| self.key.write(object)).text("chain", &state.id.0);
-        Digest::of_object("pausegate-idempotency/1", parts).hex()
+        idempotency_key(&state.id, self.key, &canonical_value(self.arguments.as_ref().unwrap_or(&Value::Null)))
     }
+}
+
+/// Of a call with these arguments, which are canonical.
+pub fn idempotency_key(chain: &ChainId, call: CallKey, arguments: &str) -> String {
+    let parts = Object::new().written("arguments", arguments).object("call", |object| call.write(object)).text("chain", &chain.0);
+    Digest::of_object("pausegate-idempotency/1", parts).hex()
 }
 
 #[cfg(test)]
@@ -127,7 +135,6 @@ mod tests {
     use super::*;
     use crate::call::Effects;
     use crate::capability::{Access, FsGrant, Pin, PluginGrants, Rule, Then, Verdict, When};
-    use crate::chain::ChainId;
     use crate::event::Requested;
 
     fn grants() -> Grants {

@@ -199,5 +199,5 @@ fn lookup(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Option<Startabl
     held.reach.clear();
     held.uses.clear();
     let started = Started { effects: Effects::ReadOnly, held: Vec::new(), ..started.clone() };
-    Some(Startable { started, held, limits: judged.judgement.limits })
+    Some(Startable { started, held, limits: judged.judgement.limits, arguments: judged.arguments })
 }

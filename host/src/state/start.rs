@@ -15,6 +15,8 @@ pub struct Startable {
     pub started: Started,
     pub held: Held,
     pub limits: Limits,
+    /// Canonical.
+    pub arguments: String,
 }
 
 /// Events for calls that may not start after all, and the calls that may. `judged` are those that were admitted under
@@ -90,5 +92,5 @@ fn startable_call(call: &Call, judged: Judged) -> Startable {
     held.uses.extend(call.opened.iter().filter(|(digest, _)| *digest == judged.digest).map(|(_, frozen)| frozen.clone()));
     let approved = approved || judged.judgement.standing;
     let started = Started { call: call.key, attempt: call.attempts + 1, digest: judged.digest, effects, held: held.effectful(), approved };
-    Startable { started, held, limits: judged.judgement.limits }
+    Startable { started, held, limits: judged.judgement.limits, arguments: judged.arguments }
 }

@@ -29,6 +29,7 @@ mod identity;
 mod inspect;
 mod interrupt;
 mod new;
+mod notices;
 mod pending;
 mod plugins;
 mod reach;
@@ -86,6 +87,7 @@ enum Command {
     Settle(settle::Settle),
     Review(review::Review),
     Pending(pending::Pending),
+    Notices(notices::Notices),
     Chains(chains::Chains),
     Inspect(inspect::Inspect),
     Fork(fork::Fork),
@@ -163,6 +165,7 @@ impl Command {
             Self::Settle(command) => command.run(flags),
             Self::Review(command) => command.run(flags),
             Self::Pending(command) => command.run(flags),
+            Self::Notices(command) => command.run(flags),
             Self::Chains(command) => command.run(flags),
             Self::Inspect(command) => command.run(flags),
             Self::Fork(command) => command.run(flags),

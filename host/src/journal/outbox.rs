@@ -13,6 +13,10 @@ use crate::notice::Notice;
 
 /// Claimed at once.
 pub const CLAIMED_MAX: usize = 16;
+/// Parked ones that are kept; of more, those go first that were parked first.
+pub const PARKED_MAX: u32 = 10_000;
+/// How long they are kept, as the next one that is parked finds it.
+pub const PARKED_LASTS: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// As it is put into the table.
 pub struct Told {
@@ -62,6 +66,26 @@ pub enum Settled {
     },
 }
 
+/// Of which the operator says that they are tried again, or that nobody hears of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Which {
+    Parked,
+    /// All to one channel, whether it is still set up or not.
+    Channel(String),
+    One(String),
+}
+
+impl Which {
+    /// For statements: what is meant, and by which value.
+    pub(super) fn in_words(&self) -> (&'static str, &str) {
+        match self {
+            Self::Parked => ("parked", ""),
+            Self::Channel(name) => ("channel", name),
+            Self::One(id) => ("one", id),
+        }
+    }
+}
+
 /// One that is in the table, for the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queued {
@@ -70,6 +94,7 @@ pub struct Queued {
     pub what: String,
     pub chain: String,
     pub tries: u32,
+    /// Of one that is parked: when it was.
     pub due: jiff::Timestamp,
     /// Of the last try that failed.
     pub why: Option<String>,
@@ -96,8 +121,15 @@ pub trait Outbox: Send + Sync {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// Makes all that is parked due again; returns how many.
-    fn unpark_notices(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
+    /// Makes due again what is parked of these, or failed and waits; returns how many. Nothing comes before its time.
+    fn retry_notices<'a>(&'a self, which: &'a Which) -> BoxFuture<'a, Result<u64, JournalError>> {
+        let _ = which;
+        Box::pin(std::future::ready(Ok(0)))
+    }
+
+    /// Takes them out, parked or not, so that nobody hears of them; returns how many.
+    fn discard_notices<'a>(&'a self, which: &'a Which) -> BoxFuture<'a, Result<u64, JournalError>> {
+        let _ = which;
         Box::pin(std::future::ready(Ok(0)))
     }
 }

@@ -18,7 +18,7 @@ use self::hold::Holds;
 use self::listen::Listener;
 use self::pool::{Pool, answered};
 use super::entry::{Entry, Position};
-use super::outbox::{Claimed, Outbox, Queued, Settled};
+use super::outbox::{Claimed, Outbox, Queued, Settled, Which};
 use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
 use super::{Append, ChainRow, Hold, Journal, JournalError, KeptPlugins, PendingRow, Wanted};
@@ -321,8 +321,12 @@ impl Outbox for PostgresJournal {
         async move { reading!(self, Ok(Vec::new()), session => outbox::list(&mut session, limit)) }.boxed()
     }
 
-    fn unpark_notices(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
-        async move { writing!(self, true, session => outbox::unpark(&mut session)) }.boxed()
+    fn retry_notices<'a>(&'a self, which: &'a Which) -> BoxFuture<'a, Result<u64, JournalError>> {
+        async move { writing!(self, true, session => outbox::retry(&mut session, which)) }.boxed()
+    }
+
+    fn discard_notices<'a>(&'a self, which: &'a Which) -> BoxFuture<'a, Result<u64, JournalError>> {
+        async move { writing!(self, true, session => outbox::discard(&mut session, which)) }.boxed()
     }
 }
 

@@ -18,7 +18,7 @@ use self::lock::Lock;
 use self::schema::Place;
 use self::writer::{Order, Writer};
 use super::entry::Entry;
-use super::outbox::{Claimed, Outbox, Queued, Settled};
+use super::outbox::{Claimed, Outbox, Queued, Settled, Which};
 use super::record::Stored;
 use super::records::{Head, Health, Rebuilt, Records};
 use super::{Append, ChainRow, Hold, Journal, JournalError, KeptPlugins, PendingRow, Wanted};
@@ -326,9 +326,14 @@ impl Outbox for SqliteJournal {
         self.read(Vec::new(), move |connection| outbox::list(connection, limit)).boxed()
     }
 
-    fn unpark_notices(&self) -> BoxFuture<'_, Result<u64, JournalError>> {
-        let now = self.clock.now();
-        self.apart(move |connection| outbox::unpark(connection, now)).boxed()
+    fn retry_notices<'a>(&'a self, which: &'a Which) -> BoxFuture<'a, Result<u64, JournalError>> {
+        let (which, now) = (which.clone(), self.clock.now());
+        self.apart(move |connection| outbox::retry(connection, &which, now)).boxed()
+    }
+
+    fn discard_notices<'a>(&'a self, which: &'a Which) -> BoxFuture<'a, Result<u64, JournalError>> {
+        let which = which.clone();
+        self.apart(move |connection| outbox::discard(connection, &which)).boxed()
     }
 }
 

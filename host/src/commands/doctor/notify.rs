@@ -6,7 +6,7 @@ use super::{Check, failed, fine, note, wrong};
 use crate::commands::failure::Failure;
 use crate::commands::setup::Setup;
 use crate::commands::{exit, runtime};
-use crate::journal::outbox::Queued;
+use crate::journal::outbox::{Queued, Which};
 use crate::plugin::{self, SystemSecrets};
 use crate::report;
 
@@ -45,7 +45,7 @@ fn undelivered(setup: &Setup, notices: &[Queued]) -> Vec<Check> {
         if let Some(last) = parked.last() {
             let why = last.why.as_deref().unwrap_or("no reason is known");
             let text = format!(
-                "{} notices to `{channel}` are parked after {} tries: {why}; `pausegate doctor --resend` tries them again",
+                "{} notices to `{channel}` are parked after {} tries: {why}; `pausegate notices retry` tries them again, `pausegate notices discard --parked` gives them up",
                 parked.len(),
                 last.tries
             );
@@ -53,7 +53,7 @@ fn undelivered(setup: &Setup, notices: &[Queued]) -> Vec<Check> {
         }
         let failing: Vec<_> = waiting.iter().filter(|notice| notice.why.is_some()).collect();
         if !known && !waiting.is_empty() {
-            checks.push(note("notify", format!("{} notices wait for a channel `{channel}`, which these settings do not have", waiting.len())));
+            checks.push(note("notify", format!("{} notices wait for a channel `{channel}`, which these settings do not have; `pausegate notices discard --channel {channel}` gives them up", waiting.len())));
         } else if let Some(last) = failing.last() {
             let why = last.why.as_deref().unwrap_or_default();
             checks.push(note("notify", format!("{} notices to `{channel}` are tried again, since {why}", failing.len())));
@@ -66,7 +66,7 @@ fn undelivered(setup: &Setup, notices: &[Queued]) -> Vec<Check> {
 pub fn resend(setup: &Setup) -> Result<u8, Failure> {
     let journal = setup.journal()?;
     let unparked = runtime::small(async {
-        let unparked = journal.unpark_notices().await?;
+        let unparked = journal.retry_notices(&Which::Parked).await?;
         setup.delivery(journal.clone()).deliver_due(crate::commands::rest::MOMENT).await;
         Ok(unparked)
     })?;

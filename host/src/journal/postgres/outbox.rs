@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::fault::Failure;
 use super::pool::Session;
 use super::write::{plain, signed, unsigned};
-use crate::journal::outbox::{CLAIMED_MAX, Claimed, Queued, Settled};
+use crate::journal::outbox::{CLAIMED_MAX, Claimed, PARKED_LASTS, PARKED_MAX, Queued, Settled, Which};
 use crate::notice::REMINDERS_MAX;
 
 /// What the server calls now; kept in one place with the tables' statements.
@@ -65,11 +65,20 @@ pub async fn settle(session: &mut Session, claimed: &Claimed, settled: &Settled)
             session.rows(sql, &[&claimed.id, &tries, &number, &millis(*after), &plain(why)]).await?;
         }
         Settled::Parked { why } => {
-            let sql = "UPDATE outbox SET parked = true, why = $4 WHERE id = $1 AND tries = $2 AND number = $3";
+            let sql = concat!("UPDATE outbox SET parked = true, due = ", now!(), ", why = $4 WHERE id = $1 AND tries = $2 AND number = $3");
             session.rows(sql, &[&claimed.id, &tries, &number, &plain(why)]).await?;
+            forget(session).await?;
         }
     }
     Ok(())
+}
+
+/// Parked ones have waited long enough for somebody, or are too many.
+async fn forget(session: &mut Session) -> Result<(), Failure> {
+    let sql = concat!("DELETE FROM outbox WHERE parked AND due <= ", now!(), " - $1");
+    session.rows(sql, &[&millis(PARKED_LASTS)]).await?;
+    let sql = "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE parked ORDER BY due DESC, id OFFSET $1)";
+    session.rows(sql, &[&i64::from(PARKED_MAX)]).await.map(drop)
 }
 
 pub async fn list(session: &mut Session, limit: u32) -> Result<Vec<Queued>, Failure> {
@@ -89,9 +98,22 @@ pub async fn list(session: &mut Session, limit: u32) -> Result<Vec<Queued>, Fail
     session.rows(sql, &[&i64::from(limit)]).await?.iter().map(queued).collect()
 }
 
-pub async fn unpark(session: &mut Session) -> Result<u64, Failure> {
-    let sql = concat!("UPDATE outbox SET parked = false, tries = 0, due = ", now!(), " WHERE parked RETURNING id");
-    Ok(session.rows(sql, &[]).await?.len() as u64)
+/// Which ones the operator means.
+macro_rules! these {
+    () => {
+        "(($1::text = 'parked' AND parked) OR ($1 = 'channel' AND channel = $2::text) OR ($1 = 'one' AND id = $2)) RETURNING id"
+    };
+}
+
+pub async fn retry(session: &mut Session, which: &Which) -> Result<u64, Failure> {
+    let (what, value) = which.in_words();
+    let sql = concat!("UPDATE outbox SET parked = false, tries = 0, why = NULL, due = ", now!(), " WHERE (parked OR why IS NOT NULL) AND ", these!());
+    Ok(session.rows(sql, &[&what, &value]).await?.len() as u64)
+}
+
+pub async fn discard(session: &mut Session, which: &Which) -> Result<u64, Failure> {
+    let (what, value) = which.in_words();
+    Ok(session.rows(concat!("DELETE FROM outbox WHERE ", these!()), &[&what, &value]).await?.len() as u64)
 }
 
 fn millis(time: Duration) -> i64 {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
 
-use crate::journal::outbox::{CLAIMED_MAX, Claimed, Queued, Settled, Told};
+use crate::journal::outbox::{CLAIMED_MAX, Claimed, PARKED_LASTS, PARKED_MAX, Queued, Settled, Told, Which};
 use crate::notice::REMINDERS_MAX;
 
 /// In the transaction of the events that they tell of.
@@ -82,10 +82,20 @@ pub fn settle(connection: &mut Connection, claimed: &Claimed, settled: &Settled,
             connection.execute(sql, params![claimed.id, claimed.tries, claimed.number, due, why]).map(drop)
         }
         Settled::Parked { why } => {
-            let sql = "UPDATE outbox SET parked = 1, why = ?4 WHERE id = ?1 AND tries = ?2 AND number = ?3";
-            connection.execute(sql, params![claimed.id, claimed.tries, claimed.number, why]).map(drop)
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let sql = "UPDATE outbox SET parked = 1, due = ?4, why = ?5 WHERE id = ?1 AND tries = ?2 AND number = ?3";
+            transaction.execute(sql, params![claimed.id, claimed.tries, claimed.number, now, why])?;
+            forget(&transaction, now)?;
+            transaction.commit()
         }
     }
+}
+
+/// Parked ones have waited long enough for somebody, or are too many.
+fn forget(connection: &Connection, now: i64) -> rusqlite::Result<()> {
+    connection.execute("DELETE FROM outbox WHERE parked = 1 AND due <= ?1", [now.saturating_sub(millis(PARKED_LASTS))])?;
+    let sql = "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE parked = 1 ORDER BY due DESC, id LIMIT -1 OFFSET ?1)";
+    connection.execute(sql, [PARKED_MAX]).map(drop)
 }
 
 pub fn list(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<Queued>> {
@@ -105,9 +115,18 @@ pub fn list(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<Queued>
     connection.prepare_cached(sql)?.query_map([limit], queued)?.collect()
 }
 
-pub fn unpark(connection: &Connection, now: Timestamp) -> rusqlite::Result<u64> {
-    let sql = "UPDATE outbox SET parked = 0, tries = 0, due = ?1 WHERE parked = 1";
-    connection.execute(sql, [now.as_millisecond()]).map(|changed| changed as u64)
+/// Which ones the operator means.
+const THESE: &str = "((?1 = 'parked' AND parked = 1) OR (?1 = 'channel' AND channel = ?2) OR (?1 = 'one' AND id = ?2))";
+
+pub fn retry(connection: &Connection, which: &Which, now: Timestamp) -> rusqlite::Result<u64> {
+    let (what, value) = which.in_words();
+    let sql = format!("UPDATE outbox SET parked = 0, tries = 0, why = NULL, due = ?3 WHERE (parked = 1 OR why IS NOT NULL) AND {THESE}");
+    connection.execute(&sql, params![what, value, now.as_millisecond()]).map(|changed| changed as u64)
+}
+
+pub fn discard(connection: &Connection, which: &Which) -> rusqlite::Result<u64> {
+    let (what, value) = which.in_words();
+    connection.execute(&format!("DELETE FROM outbox WHERE {THESE}"), params![what, value]).map(|gone| gone as u64)
 }
 
 fn seconds(seconds: u64) -> i64 {

@@ -7,7 +7,7 @@ use super::sample::{Chain, Tested, approved, key, opened, pause, turn};
 use crate::capability::requirements::Widened;
 use crate::chain::Actor;
 use crate::event::Event;
-use crate::journal::outbox::{Claimed, Settled};
+use crate::journal::outbox::{Claimed, PARKED_LASTS, PARKED_MAX, Settled, Which};
 use crate::journal::{JournalError, tests::sample::Home};
 use crate::notice::{Audience, Listener, REMINDERS_MAX, Topic};
 
@@ -28,7 +28,7 @@ async fn due(journal: &dyn Tested) -> Vec<String> {
 
 /// As if so much time had passed for what waits.
 async fn later(home: &Home, seconds: u32) {
-    home.execute(&format!("UPDATE outbox SET due = due - {seconds} * 1000")).await;
+    home.execute(&format!("UPDATE outbox SET due = due - {}", u64::from(seconds) * 1000)).await;
 }
 
 /// Open, with a reminder every minute and others who may decide after an hour.
@@ -105,8 +105,62 @@ on_both_stores! {
         later(&home, 9999).await;
         assert_eq!((claim(&*journal).await, due(&*journal).await), (Vec::new(), vec!["chain.completed parked".to_owned()]));
         assert_eq!(journal.notices(1).await.unwrap()[0].why.as_deref(), Some("answered 410"));
-        assert_eq!((journal.unpark_notices().await.unwrap(), journal.unpark_notices().await.unwrap()), (1, 0));
+        assert_eq!((journal.retry_notices(&Which::Parked).await.unwrap(), journal.retry_notices(&Which::Parked).await.unwrap()), (1, 0));
         assert_eq!(claim(&*journal).await[0].tries, 1);
+    }
+
+    async fn the_operator_says_what_is_tried_again_and_what_nobody_hears_of(home) {
+        let journal = home.telling(audience(&[Topic::Pause]));
+        let mut chain = Chain::started(&*journal, "ch_1").await;
+        let asked: Vec<_> = (0..4).map(|n| opened(&format!("pa_{n}"), key(1, n))).collect();
+        chain.write(&*journal, std::iter::once(turn(1, 4)).chain(asked).collect()).await.unwrap();
+        let claimed = claim(&*journal).await;
+        let [parked, failed, waiting, other] = [0, 1, 2, 3].map(|n: usize| &claimed[n]);
+        journal.settle_notice(parked, &Settled::Parked { why: "answered 550".into() }).await.unwrap();
+        journal.settle_notice(failed, &Settled::Again { after: Duration::from_secs(3600), why: "answered 450".into() }).await.unwrap();
+        let one = |claimed: &Claimed| Which::One(claimed.id.clone());
+        let retried = [journal.retry_notices(&one(failed)).await.unwrap(), journal.retry_notices(&one(waiting)).await.unwrap()];
+        assert_eq!(retried, [1, 0], "what has not failed is not hurried");
+        assert_eq!(claim(&*journal).await.into_iter().map(|claimed| (claimed.id, claimed.tries)).collect::<Vec<_>>(), [(failed.id.clone(), 1)]);
+        assert_eq!(journal.discard_notices(&one(other)).await.unwrap(), 1);
+        // Whoever was delivering it just then finds nothing to settle.
+        journal.settle_notice(other, &Settled::Again { after: Duration::ZERO, why: "late".into() }).await.unwrap();
+        assert_eq!(journal.discard_notices(&Which::Parked).await.unwrap(), 1);
+        assert_eq!(journal.discard_notices(&Which::Channel("other".into())).await.unwrap(), 0);
+        assert_eq!(due(&*journal).await.len(), 2);
+        assert_eq!(journal.discard_notices(&Which::Channel("ops".into())).await.unwrap(), 2);
+        assert_eq!(due(&*journal).await, Vec::<String>::new());
+    }
+
+    async fn what_is_parked_is_kept_for_a_while_and_only_so_many(home) {
+        let journal = home.telling(audience(&[Topic::Ended]));
+        let park = async |chain: &str| {
+            let mut chain = Chain::started(&*journal, chain).await;
+            chain.write(&*journal, vec![Event::ChainCompleted]).await.unwrap();
+            let claimed = claim(&*journal).await.remove(0);
+            journal.settle_notice(&claimed, &Settled::Parked { why: "answered 410".into() }).await.unwrap();
+            claimed.id
+        };
+        let old = park("ch_1").await;
+        let lasts = u32::try_from(PARKED_LASTS.as_secs()).unwrap();
+        later(&home, lasts - 60).await;
+        let young = park("ch_2").await;
+        let ids = async || journal.notices(PARKED_MAX + 10).await.unwrap().into_iter().map(|queued| queued.id).collect::<Vec<_>>();
+        assert_eq!(ids().await, [old.clone(), young.clone()], "just before its time");
+        later(&home, 61).await;
+        let last = park("ch_3").await;
+        assert_eq!(ids().await, [young.clone(), last.clone()], "just after it");
+        // As many as are kept, each parked before these two and after the times above.
+        home.execute(&format!(
+            "INSERT INTO outbox (id, channel, what, chain, number, body, due, tries, parked)
+             WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < {PARKED_MAX})
+             SELECT 'no_' || many.n, 'ops', 'x', 'ch_4', 1, '', (SELECT MIN(due) FROM outbox) + 1, 1, (1 = 1) FROM many"
+        ))
+        .await;
+        let newest = park("ch_5").await;
+        let kept = ids().await;
+        assert_eq!(kept.len(), PARKED_MAX as usize);
+        assert!(!kept.contains(&young) && kept.contains(&last) && kept.contains(&newest));
     }
 
     async fn a_pause_is_reminded_of_again_and_again_until_it_is_over(home) {

@@ -14,4 +14,6 @@ mod page;
 mod postgres;
 mod probes;
 mod server;
+#[path = "support/smtp.rs"]
+mod smtp;
 mod tidy;

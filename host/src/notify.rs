@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::clock::{Clock, since_boot};
-use crate::config::notify::{Address, Channel, Receiver, To, checked};
+use crate::config::notify::{Address, Channel, Mail, Receiver, To, checked};
 use crate::digest::Digest;
 use crate::journal::outbox::{Claimed, Settled};
 use crate::journal::{Journal, JournalError};
@@ -21,6 +21,8 @@ use crate::notice::{Facts, Happening};
 use crate::plugin::{ReadSecret, Resolve, SystemResolver, SystemSecrets};
 
 mod command;
+#[cfg(feature = "email")]
+mod email;
 mod message;
 mod send;
 pub mod slack;
@@ -66,6 +68,16 @@ pub enum Undelivered {
     /// No other try would.
     #[error("{0}")]
     Ever(String),
+}
+
+impl Undelivered {
+    /// Where it was to go, in front of why.
+    fn of(self, place: &str) -> Self {
+        match self {
+            Self::Now(why) => Self::Now(format!("{place}: {why}")),
+            Self::Ever(why) => Self::Ever(format!("{place}: {why}")),
+        }
+    }
 }
 
 impl Delivery {
@@ -175,7 +187,23 @@ impl Delivery {
                 sender.post(Post { url: &url, private: to.private, headers, body: body.to_string() }).await
             }
             Receiver::Command { program, arguments, time } => command::run(program, arguments, message.json().to_string(), *time).await,
+            Receiver::Email(mail) => self.email(mail, &message).await,
         }
+    }
+
+    #[cfg(feature = "email")]
+    async fn email(&self, mail: &Mail, message: &Message<'_>) -> Result<(), Undelivered> {
+        let login = match &mail.login {
+            Some((user, secret)) => Some((user.as_str(), self.secrets.read(secret).map_err(|error| lacking(secret, &error))?)),
+            None => None,
+        };
+        email::send(&*self.resolver, mail, login, &email::letter(mail, message, self.clock.now())).await
+    }
+
+    /// The settings refuse such a channel.
+    #[cfg(not(feature = "email"))]
+    async fn email(&self, _: &Mail, _: &Message<'_>) -> Result<(), Undelivered> {
+        Err(Undelivered::Now("this program was built without the feature `email`".to_owned()))
     }
 
     fn address(&self, to: &To) -> Result<Url, Undelivered> {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use super::TestEnvironment;
+use crate::smtp::{MailServer, opened};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -211,6 +212,62 @@ fn h68_a_command_is_told_as_json_without_the_keys_of_the_host() {
     let said: Value = serde_json::from_str(said).unwrap();
     assert_eq!((&said["type"], &said["data"]["chain"]), (&json!("chain.completed"), &json!(env.chains()[0])));
     assert!(!environment.contains("sk-secret") && environment.contains("PATH=/usr/bin:/bin"), "{environment}");
+}
+
+/// From the settings file to a letter in somebody's hands, and what nobody takes given up by hand.
+#[test]
+fn h68_mail_tells_what_waits_and_what_cannot_be_delivered_is_listed_tried_again_and_given_up() {
+    let env = TestEnvironment::new();
+    let gone = MailServer::start(0, &["plain"]);
+    let port = gone.port;
+    drop(gone);
+    let settings = |to: &str| {
+        let config = format!(
+            "base_url = \"https://gate.example\"\n[[notify]]\nname = \"mail\"\nkind = \"email\"\nurl = \"smtp://127.0.0.1:{port}\"\n\
+             private = true\nplain = true\nfrom = \"gate@example.com\"\nto = [\"{to}\"]\non = [\"pause\", \"decided\"]\n"
+        );
+        env.write("home/.config/pausegate/config.toml", &config);
+    };
+    settings("alice@example.com");
+    env.script_of_the_main_job();
+    assert_eq!(env.pausegate(&["run", "clean up", "--model", "script:turns.json"]).code, Some(75), "nobody waits for a receiver");
+    let listed = env.pausegate(&["notices", "list", "--json"]).json();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["state"], &listed[0]["channel"]), (2, &json!("failing"), &json!("mail")));
+    assert_eq!(listed[0]["why"], "127.0.0.1: cannot be reached: connection refused");
+
+    let server = MailServer::start(port, &["plain"]);
+    let first = listed[0]["id"].as_str().unwrap();
+    let retried = env.pausegate(&["notices", "retry", &first[..20]]);
+    assert_eq!((retried.code, retried.stdout.trim()), (Some(0), "1 notice is tried again"), "{retried}");
+    let (headers, text) = opened(&server.got(1)[0]);
+    assert!(headers.contains(&format!("Message-ID: <{first}@example.com>")), "{headers}");
+    assert!(env.pending().iter().any(|pause| text.contains(&format!("Look at it: https://gate.example/pauses/{pause}\r\n"))), "{text}");
+    assert_eq!(env.pausegate(&["notices", "retry", "--channel", "mail"]).stdout.trim(), "1 notice is tried again");
+    assert_eq!(opened(&server.got(2)[1]).0.matches("Message-ID").count(), 1);
+    assert_eq!(env.pausegate(&["notices", "list", "--json"]).json(), json!([]));
+
+    // Nobody of that name is there: that is for good.
+    settings("never-a@example.com");
+    env.pausegate(&["deny", &env.pending()[0]]);
+    assert_eq!(env.pausegate(&["work", "--once"]).code, Some(0));
+    let listed = env.pausegate(&["notices", "list", "--json"]).json();
+    assert_eq!((listed.as_array().unwrap().len(), &listed[0]["state"], &listed[0]["what"]), (1, &json!("parked"), &json!("pause.decided")));
+    let doctor = env.pausegate(&["doctor"]);
+    assert!(doctor.stdout.contains("1 notices to `mail` are parked after 1 tries: 127.0.0.1: <never-a@example.com> answered 550"), "{doctor}");
+    assert!(env.pausegate(&["notices", "list"]).stdout.contains("parked "));
+    for (args, code) in [
+        (&["notices", "discard"][..], 64),
+        (&["notices", "discard", "--parked", "--channel", "mail"], 64),
+        (&["notices", "discard", "no_x"], 66),
+        (&["notices", "retry", "no_x"], 66),
+        (&["notices", "discard", "--parked"], 0),
+    ] {
+        let ended = env.pausegate(args);
+        assert_eq!(ended.code, Some(code), "{ended}");
+    }
+    let listed = env.pausegate(&["notices", "list"]);
+    assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), ""), "{listed}");
+    server.got(2);
 }
 
 #[test]

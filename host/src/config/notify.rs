@@ -14,6 +14,10 @@ use crate::capability::Secret;
 use crate::capability::secret::{NAME_BYTES_MAX, Slot, Source};
 use crate::notice::{Audience, Listener, Topic};
 
+mod email;
+
+pub use email::{Mail, Mailbox, Security, Server};
+
 /// Each message is sent once for each.
 pub const CHANNELS_MAX: usize = 32;
 /// Of a channel's name: it is a key in the journal.
@@ -58,6 +62,7 @@ pub enum Receiver {
         arguments: Vec<String>,
         time: Duration,
     },
+    Email(Box<Mail>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,8 +87,11 @@ impl Channel {
             Source::Env | Source::Keyring => None,
         };
         let mut files: Vec<_> = self.secrets().into_iter().filter_map(kept).collect();
-        if let Receiver::Command { program, .. } = &self.to {
-            files.push(("a notification's command", program.clone()));
+        match &self.to {
+            Receiver::Command { program, .. } => files.push(("a notification's command", program.clone())),
+            // Whoever writes it says which mail servers are believed.
+            Receiver::Email(mail) => files.extend(mail.authority.as_ref().map(|path| ("a notification's `authority`", path.clone()))),
+            Receiver::Webhook { .. } | Receiver::Slack { .. } | Receiver::Ntfy { .. } => {}
         }
         files
     }
@@ -94,6 +102,7 @@ impl Channel {
             Receiver::Slack { to, signing_secret } => (Some(to), signing_secret.as_ref()),
             Receiver::Ntfy { to, token } => (Some(to), token.as_ref()),
             Receiver::Command { .. } => (None, None),
+            Receiver::Email(mail) => (None, mail.login.as_ref().map(|(_, password)| password)),
         };
         let address = to.and_then(|to| if let Address::Kept(secret) = &to.url { Some(secret) } else { None });
         address.into_iter().chain(own).collect()
@@ -135,7 +144,7 @@ pub(super) fn read_base_url(item: &Item<'_>) -> Result<Url, ConfigError> {
 fn read_channel(section: &Section<'_>, folder: &Path) -> Result<Channel, ConfigError> {
     const COMMON: [&str; 4] = ["name", "kind", "on", "details"];
     let only = |own: &[&str]| section.only(&[&COMMON, own].concat(), &[]);
-    let to = match section.require("kind")?.word(&["webhook", "slack", "ntfy", "command"])? {
+    let to = match section.require("kind")?.word(&["webhook", "slack", "ntfy", "command", "email"])? {
         "webhook" => {
             only(&["url", "private", "secret"])?;
             Receiver::Webhook { to: read_to(section, folder)?, secret: read_secret(&section.require("secret")?, folder)? }
@@ -148,9 +157,13 @@ fn read_channel(section: &Section<'_>, folder: &Path) -> Result<Channel, ConfigE
             only(&["url", "private", "token"])?;
             Receiver::Ntfy { to: read_to(section, folder)?, token: optional_secret(section, "token", folder)? }
         }
-        _ => {
+        "command" => {
             only(&["command", "time"])?;
             read_command(section, folder)?
+        }
+        _ => {
+            only(email::KEYS)?;
+            Receiver::Email(Box::new(email::read(section, folder)?))
         }
     };
     let details = section.get("details").map_or(Ok(true), |item| item.boolean())?;

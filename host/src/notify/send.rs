@@ -13,8 +13,8 @@ use super::Undelivered;
 use crate::model::install_tls;
 use crate::plugin::{Resolve, is_private};
 
-/// The whole request; the answer's body is not read.
-const SEND_MAX: Duration = Duration::from_secs(15);
+/// The whole request, or a conversation with a mail server; the answer's body is not read.
+pub const SEND_MAX: Duration = Duration::from_secs(15);
 /// Addresses of one name that are tried.
 const ADDRESSES_MAX: usize = 8;
 
@@ -35,16 +35,13 @@ impl Sender<'_> {
     pub async fn post(&self, post: Post<'_>) -> Result<(), Undelivered> {
         let host = post.url.host_str().unwrap_or_default().to_owned();
         let sent = tokio::time::timeout(SEND_MAX, self.sent(post)).await;
-        match sent.unwrap_or_else(|_| Err(Undelivered::Now(format!("no answer within {} s", SEND_MAX.as_secs())))) {
-            Ok(()) => Ok(()),
-            Err(Undelivered::Now(why)) => Err(Undelivered::Now(format!("{host}: {why}"))),
-            Err(Undelivered::Ever(why)) => Err(Undelivered::Ever(format!("{host}: {why}"))),
-        }
+        sent.unwrap_or_else(|_| Err(too_late())).map_err(|undelivered| undelivered.of(&host))
     }
 
     async fn sent(&self, post: Post<'_>) -> Result<(), Undelivered> {
         let unsent = |error: reqwest::Error| Undelivered::Now(trouble(&error));
-        let addresses = self.addresses(post.url, post.private).await?;
+        let host = post.url.host().ok_or_else(|| Undelivered::Now("its address names no host".to_owned()))?;
+        let addresses = reachable(self.resolver, host, post.url.port_or_known_default().unwrap_or(443), post.private).await?;
         install_tls();
         let mut client = reqwest::Client::builder()
             .user_agent(concat!("pausegate/", env!("CARGO_PKG_VERSION")))
@@ -65,28 +62,30 @@ impl Sender<'_> {
             status => Err(Undelivered::Now(format!("answered {status}"))),
         }
     }
+}
 
-    /// What may be spoken to, of what the name leads to.
-    async fn addresses(&self, url: &Url, private: bool) -> Result<Vec<SocketAddr>, Undelivered> {
-        let found: Vec<IpAddr> = match url.host() {
-            Some(Host::Ipv4(address)) => vec![address.into()],
-            Some(Host::Ipv6(address)) => vec![address.into()],
-            Some(Host::Domain(name)) => {
-                let resolved = self.resolver.resolve(name).await;
-                resolved.map_err(|error| Undelivered::Now(format!("its name is not found: {error}")))?
-            }
-            None => return Err(Undelivered::Now("its address names no host".to_owned())),
-        };
-        if found.is_empty() {
-            return Err(Undelivered::Now("its name leads to no address".to_owned()));
+pub fn too_late() -> Undelivered {
+    Undelivered::Now(format!("no answer within {} s", SEND_MAX.as_secs()))
+}
+
+/// What may be spoken to, of what the name leads to.
+pub async fn reachable(resolver: &dyn Resolve, host: Host<&str>, port: u16, private: bool) -> Result<Vec<SocketAddr>, Undelivered> {
+    let found: Vec<IpAddr> = match host {
+        Host::Ipv4(address) => vec![address.into()],
+        Host::Ipv6(address) => vec![address.into()],
+        Host::Domain(name) => {
+            let resolved = resolver.resolve(name).await;
+            resolved.map_err(|error| Undelivered::Now(format!("its name is not found: {error}")))?
         }
-        let port = url.port_or_known_default().unwrap_or(443);
-        // One among public ones is no slip of whoever owns the name.
-        if !private && found.iter().copied().any(is_private) {
-            return Err(Undelivered::Now("is an address of this machine or its network; `private = true` in its channel allows that".to_owned()));
-        }
-        Ok(found.into_iter().take(ADDRESSES_MAX).map(|address| SocketAddr::new(address, port)).collect())
+    };
+    if found.is_empty() {
+        return Err(Undelivered::Now("its name leads to no address".to_owned()));
     }
+    // One among public ones is no slip of whoever owns the name.
+    if !private && found.iter().copied().any(is_private) {
+        return Err(Undelivered::Now("is an address of this machine or its network; `private = true` in its channel allows that".to_owned()));
+    }
+    Ok(found.into_iter().take(ADDRESSES_MAX).map(|address| SocketAddr::new(address, port)).collect())
 }
 
 /// Without the address, which may hold a secret.

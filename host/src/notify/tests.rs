@@ -17,6 +17,9 @@ use crate::notice::{Asked, Happening, Topic};
 use crate::pause::{PauseId, PauseKind};
 use crate::plugin::SecretError;
 
+#[cfg(feature = "email")]
+mod email;
+
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const HOSTILE: &str = "pay\u{202e}txt.exe \x1b[2J\x1b]8;;http://evil\x07 <!channel> <http://evil|click> \u{9b}2J\u{200b}";
 
@@ -37,7 +40,7 @@ impl Resolve for Names {
             "metadata.test" => vec!["169.254.169.254".parse().unwrap()],
             "rebind.test" => vec!["93.184.215.14".parse().unwrap(), "127.0.0.1".parse().unwrap()],
             "mapped.test" => vec!["::ffff:10.0.0.1".parse().unwrap()],
-            "hooks.test" | "localhost" => vec!["127.0.0.1".parse().unwrap()],
+            "hooks.test" | "api.test" | "localhost" => vec!["127.0.0.1".parse().unwrap()],
             _ => Vec::new(),
         };
         Box::pin(async move { Ok(addresses) })

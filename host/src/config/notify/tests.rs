@@ -36,6 +36,15 @@ name = "hook"
 kind = "command"
 command = ["bin/tell", "--urgent"]
 time = "500ms"
+[[notify]]
+name = "mail"
+kind = "email"
+url = "smtp://mail.example"
+from = "Pausegate <gate@example.com>"
+to = ["alice@example.com", "Bob B. <bob+gate@sub.example.com>"]
+user = "gate"
+password = { source = "file", path = "mail.key" }
+authority = "ca.pem"
 "#,
     )
     .unwrap();
@@ -43,11 +52,25 @@ time = "500ms"
     let usual = [Topic::Pause, Topic::Blocked];
     assert_eq!(
         names,
-        [("ops", [Topic::Pause, Topic::Ended].as_slice(), false), ("chat", &usual, true), ("phone", &usual, true), ("hook", &usual, true)]
+        [
+            ("ops", [Topic::Pause, Topic::Ended].as_slice(), false),
+            ("chat", &usual, true),
+            ("phone", &usual, true),
+            ("hook", &usual, true),
+            ("mail", &usual, true)
+        ]
     );
     let files: Vec<_> = channels.iter().flat_map(Channel::files).collect();
-    assert_eq!(files, [("a secret's file", "/home/a/slack.url".into()), ("a notification's command", "/home/a/bin/tell".into())]);
-    assert_eq!(channels.iter().map(|channel| channel.secrets().len()).collect::<Vec<_>>(), [1, 2, 0, 0]);
+    assert_eq!(
+        files,
+        [
+            ("a secret's file", "/home/a/slack.url".into()),
+            ("a notification's command", "/home/a/bin/tell".into()),
+            ("a secret's file", "/home/a/mail.key".into()),
+            ("a notification's `authority`", "/home/a/ca.pem".into())
+        ]
+    );
+    assert_eq!(channels.iter().map(|channel| channel.secrets().len()).collect::<Vec<_>>(), [1, 2, 0, 0, 1]);
     assert!(matches!(&channels[3].to, Receiver::Command { time, .. } if time.as_millis() == 500));
 }
 
@@ -87,7 +110,7 @@ fn h68_what_would_send_in_the_clear_or_hold_a_value_is_refused_with_its_line() {
     config.toml:4: `command` must begin with the path of a program | write `command = ["/usr/local/bin/tell", "--urgent"]`; no shell reads it
     config.toml:5: `time` is more than 25 s
     config.toml:2: `notify.name` must be letters, digits, `_` and `-`, at most 64, such as "ops"
-    config.toml:3: `notify.kind` must be webhook | slack | ntfy | command, not "pigeon"
+    config.toml:3: `notify.kind` must be webhook | slack | ntfy | command | email, not "pigeon"
     config.toml:1: `notify` must be an array of tables, not a table | write `[[notify]]` with double brackets
     "#);
     let twice = "[[notify]]\nname = \"a\"\nkind = \"command\"\ncommand = [\"/tell\"]\n".repeat(2);
@@ -107,4 +130,73 @@ fn a_link_leads_below_an_address_of_the_web() {
     for text in ["gate.example", "javascript:alert(1)", "https://a:b@gate.example", "https://gate.example/?x=1", "https://gate.example/#x"] {
         assert!(read(text).is_err(), "{text}");
     }
+}
+
+#[cfg(feature = "email")]
+#[test]
+fn h68_mail_goes_over_tls_to_addresses_that_are_nothing_else() {
+    let read_mail = |rest: &str| {
+        let read = read_text(&format!("[[notify]]\nname = \"a\"\nkind = \"email\"\n{rest}"))?;
+        let Receiver::Email(mail) = &read[0].to else { return Err("no mail".to_owned()) };
+        Ok(mail.clone())
+    };
+    let people = "from = \"gate@example.com\"\nto = [\"alice@example.com\"]";
+    let server = |url: &str| {
+        read_mail(&format!("url = \"{url}\"\n{people}")).map(|mail| format!("{} {} {:?}", mail.server.host, mail.server.port, mail.server.security))
+    };
+    assert_eq!(server("smtps://mail.example").unwrap(), "mail.example 465 Tls");
+    assert_eq!(server("smtp://[2001:db8::1]:2525").unwrap(), "[2001:db8::1] 2525 StartTls");
+    let relay = read_mail(&format!("url = \"smtp://127.1:25\"\nprivate = true\nplain = true\n{people}")).unwrap();
+    assert_eq!((relay.server.host.to_string(), relay.server.security), ("127.0.0.1".to_owned(), Security::Plain));
+    let login = "user = \"gate\"\npassword = { source = \"env\", name = \"P\" }";
+    let refused: Vec<String> = [
+        "url = \"https://mail.example\"".to_owned(),
+        "url = \"smtp://gate:pw@mail.example\"".into(),
+        "url = \"smtp://mail.example/x\"".into(),
+        "url = \"smtp://mail.example\"\nplain = true".into(),
+        "url = \"smtps://mail.example\"\nprivate = true\nplain = true".into(),
+        format!("url = \"smtp://mail.example\"\nprivate = true\nplain = true\n{login}"),
+        "url = \"smtp://mail.example\"\nuser = \"gate\"".into(),
+        "url = \"smtp://mail.example\"\npassword = \"s3cret\"".into(),
+    ]
+    .iter()
+    .map(|text| read_mail(&format!("{text}\n{people}")).expect_err(text))
+    .collect();
+    insta::assert_snapshot!(refused.join("\n"), @r#"
+    config.toml:4: `notify.url` must begin with `smtps://` or `smtp://` | write `smtps://mail.example` or `smtp://mail.example:587`
+    config.toml:4: `notify.url` may hold no name and password; they are `user` and `password` | write `smtps://mail.example` or `smtp://mail.example:587`
+    config.toml:4: `notify.url` may hold nothing behind its host and port | write `smtps://mail.example` or `smtp://mail.example:587`
+    config.toml:4: `notify.url` is spoken to without TLS; `plain` needs `private = true` | write `smtps://mail.example` or `smtp://mail.example:587`
+    config.toml:4: `notify.url` begins with `smtps://`, which `plain` contradicts | write `smtps://mail.example` or `smtp://mail.example:587`
+    config.toml:1: `plain` and `password` do not go together: whoever listens on the way would have the password
+    config.toml:5: `notify.user` lacks `password` beside it
+    config.toml:5: `notify.password` must be a table, not a string | write `{ source = "env", name = "NAME" }`: no value stands in this file
+    "#);
+    for address in [
+        "alice",
+        "@example.com",
+        "alice@",
+        "a b@example.com",
+        "alice@example.com\\r\\nBcc: x@example.com",
+        "alice@example..com",
+        ".a@example.com",
+        "alice@-x.com",
+        "Alice <alice@example.com",
+        "Al\\u202eice <alice@example.com>",
+        "<<a@example.com>",
+        "älice@example.com",
+        "a@exämple.com",
+        "a@[127.0.0.1]",
+    ] {
+        let told = read_mail(&format!("url = \"smtp://mail.example\"\nfrom = \"gate@example.com\"\nto = [\"{address}\"]")).expect_err(address);
+        assert!(told.contains("`notify.to` is no address | write `\"alice@example.com\"`"), "{address}: {told}");
+    }
+    assert!(read_mail("url = \"smtp://mail.example\"\nfrom = \"gate@example.com\"\nto = []").unwrap_err().contains("names 0 people"));
+}
+
+#[cfg(not(feature = "email"))]
+#[test]
+fn without_the_feature_a_channel_of_that_kind_is_refused() {
+    let told = read_text("[[notify]]\nname = \"a\"\nkind = \"email\"\nurl = \"smtp://mail.example\"").unwrap_err();
+    assert!(told.contains("built without the feature `email`"), "{told}");
 }

@@ -108,6 +108,42 @@ fn a_token_does_what_its_scopes_say_and_no_more() {
     assert_eq!(taken, 403, "other bytes are the operator's to take on");
 }
 
+/// Bodies of those operations that want more of one than that it is an object.
+fn body_of(path: &str) -> &'static str {
+    if path.ends_with("/say") { r#"{"message":"x"}"# } else { "{}" }
+}
+
+/// What the document says of each operation is what a token meets, whichever operation comes.
+#[test]
+fn each_operation_lets_in_the_roles_that_the_document_names_and_no_other() {
+    let env = TestEnvironment::new();
+    let server = Serving::new(&env);
+    let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+    let clients = ["read", "run", "approve", "admin"].map(|scope| (scope, server.client(scope, scope)));
+    let mut refused = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let security = operation.get("security").unwrap_or(&document["security"]).as_array().unwrap();
+            let roles: Vec<_> = security.iter().filter_map(|way| way["token"][0].as_str()).collect();
+            let by_session: Vec<_> = security.iter().filter_map(|way| way["session"][0].as_str()).collect();
+            assert_eq!(roles, by_session, "{method} {path}");
+            for (scope, client) in &clients {
+                let filled = path.replace("{id}", if path.contains("/pauses/") { NO_PAUSE } else { NO_CHAIN });
+                let headers = [("content-type", "application/json"), ("if-match", "\"sha256:0\"")];
+                let body = if method == "get" { "" } else { body_of(path) };
+                let (status, problem) = client.begun(&method.to_uppercase(), &filled, &headers, body);
+                let may = roles.is_empty() || *scope == "admin" || roles.contains(scope);
+                refused += usize::from(!may);
+                match may {
+                    true => assert!(![401, 403].contains(&status), "{method} {path} as {scope}: {status} {problem}"),
+                    false => assert_eq!((status, problem.contains(":forbidden\"")), (403, true), "{method} {path} as {scope}: {problem}"),
+                }
+            }
+        }
+    }
+    assert!(refused >= 15, "{refused}");
+}
+
 #[test]
 fn what_is_no_request_is_refused_in_words() {
     let env = TestEnvironment::new();
@@ -116,7 +152,16 @@ fn what_is_no_request_is_refused_in_words() {
     let json = ("content-type", "application/json");
     let tag = ("if-match", "\"sha256:0000000000000000000000000000000000000000000000000000000000000000\"");
     let huge = format!("{{\"prompt\":\"{}\"}}", "x".repeat(3 << 20));
-    for (method, path) in endpoints().into_iter().filter(|(method, _)| method == "POST") {
+    let (reading, changing): (Vec<_>, Vec<_>) = endpoints().into_iter().partition(|(method, _)| method == "GET");
+    assert!(changing.iter().all(|(method, _)| method == "POST"), "bodies of other methods are to be tried too: {changing:?}");
+    // A body that nobody asked for is not read, and changes nothing.
+    for (method, path) in reading.iter().filter(|(_, path)| !path.ends_with("/changes")) {
+        for body in ["{", &huge] {
+            let (with, without) = (alice.send(method, path, &[json], body), alice.send(method, path, &[], ""));
+            assert_eq!(with.status, without.status, "{path}");
+        }
+    }
+    for (method, path) in changing {
         for (body, statuses) in [
             ("", &[400][..]),
             ("{", &[400]),

@@ -163,6 +163,24 @@ fn an_edit_an_answer_and_a_stop_go_through_the_same_door() {
     assert_eq!(env.build(), ["a.tmp", "keep.txt"], "what was edited to is what ran");
 }
 
+/// What would let the same call pass in the future is there to be copied, and only where there is such a line.
+#[test]
+fn a_pause_gives_the_line_that_the_operator_could_write() {
+    let env = TestEnvironment::new();
+    asking(&env);
+    ruled(&env, "");
+    let server = Serving::new(&env);
+    let alice = server.client("alice", "run,read,approve");
+    let (pause, _) = first(&alice, &alice.start("clean up"));
+    let shown = |client: &Client| client.get(&format!("/api/v1/pauses/{pause}")).json()["standing_line"].clone();
+    let line = shown(&alice).as_str().unwrap().to_owned();
+    let written = env.pausegate(&["trust", "--always", &pause, "--dry-run"]);
+    assert!(written.stdout.contains(line.trim()) && line.contains("/build/a.tmp"), "{line}\n{written}");
+    assert_eq!(alice.get("/api/v1/pauses").json()[0].get("standing_line"), None, "a list reads no grants file for it");
+    alice.decide(&pause, &json!({"decision": "deny"}));
+    assert_eq!(shown(&alice), Value::Null, "nothing is asked any more");
+}
+
 /// H83: a decision is answered before its call has run; a second click says who decided, and nothing runs twice.
 #[test]
 fn h83_a_second_click_during_a_slow_tool_changes_nothing() {

@@ -172,6 +172,19 @@ impl Client {
         stream
     }
 
+    /// The status of an answer that may have no end, and its first bytes.
+    pub fn begun(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> (u16, String) {
+        let mut stream = self.sent(method, path, &[headers, &[("connection", "close")]].concat(), body);
+        let (mut text, mut some) = (String::new(), [0; 4096]);
+        // Of a problem all of it; of a stream what its head came with.
+        while !text.contains("\r\n\r\n") || (text.contains("application/problem+json") && !text.ends_with('}')) {
+            let read = stream.read(&mut some).unwrap();
+            assert!(read > 0, "the answer is cut: {text}");
+            text += &String::from_utf8_lossy(&some[..read]);
+        }
+        (text.split(' ').nth(1).unwrap().parse().unwrap(), text)
+    }
+
     /// Live changes, once the server has said that none is missed from here on.
     pub fn listen(&self, last: Option<&str>) -> Changes {
         let headers: Vec<_> = last.iter().map(|last| ("last-event-id", *last)).collect();

@@ -1,4 +1,5 @@
-//! The line that `pausegate trust --always` would write for a pause: to be shown and copied, never written from here.
+//! The line that `pausegate trust --always` would write for a pause: to be shown, by the page and the API, and copied, never
+//! written from here.
 
 use crate::capability::Verdict;
 use crate::capability::judge::{CallFacts, day};

@@ -29,6 +29,8 @@ pub async fn show(Of(state): Of<State>, identity: Identity, Path(id): Path<Strin
     let (chain, pause) = state.pause(&identity, &id).await?;
     let mut value = shown(&identity, &pause, &chain.id, &chain.started_by, state.clock().now());
     (value["chain_status"], value["title"]) = (json!(chain.status), json!(chain.title));
+    // Of one, not in lists: the grants file is read for it.
+    value["standing_line"] = json!(state.standing_line(&chain, &pause).await);
     Ok((etag(&pause.digest), Json(value)).into_response())
 }
 

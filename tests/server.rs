@@ -7,6 +7,7 @@ mod clients;
 mod decisions;
 mod load;
 mod serving;
+mod slow;
 mod tokens;
 
 pub use serving::{Client, Serving};

@@ -1,4 +1,5 @@
-//! Takes connections, a bounded number of them, each with a time to say what it wants, and ends them in order.
+//! Takes connections, a bounded number of them, each with a time to say what it wants and to take the answer, and ends them
+//! in order.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,10 +17,16 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+mod heard;
+
+use heard::Heard;
+
 /// Open at the same time; the next one waits in the system's own queue.
 pub const CONNECTIONS_MAX: usize = 512;
 /// For the headers of a request, from the first byte of it or the end of the one before.
 const HEADERS_WITHIN: Duration = Duration::from_secs(20);
+/// For the other end to take some of what is written to it.
+const TAKEN_WITHIN: Duration = Duration::from_secs(20);
 const HEADERS_BYTES_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 64;
 /// After a connection could not be taken: files may have run out.
@@ -68,7 +75,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, stop: Cancel
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN).max_buf_size(HEADERS_BYTES_MAX).max_headers(HEADERS_MAX);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(Heard::new(stream, TAKEN_WITHIN)), service));
     tokio::select! {
         _ = connection.as_mut() => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),

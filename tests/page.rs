@@ -245,6 +245,28 @@ fn h83_s06_two_clicks_and_two_people_decide_once_and_each_is_told_who() {
     assert_eq!(attempts, [json!(1), json!(2), json!(2)], "asked once and run once");
 }
 
+/// With the page's script, which holds the second press back, and without it, where both may reach the server.
+#[test]
+fn h83_a_double_click_decides_once() {
+    let site = Site::new();
+    let browser = site.browser();
+    let pauses = site.run_the_main_job();
+    for (number, pause) in pauses.iter().enumerate() {
+        if number == 1 {
+            browser.without_scripts();
+        }
+        browser.go(&site.at(&format!("/pauses/{pause}")));
+        browser.double_click("button.yes");
+        browser.sees("approved by token:alice");
+        assert_eq!(browser.url(), site.at(&format!("/pauses/{pause}")), "and it leads to no other question");
+    }
+    browser.until("both files to go", || site.env.build() == ["keep.txt"]);
+    let chain = site.env.pausegate(&["inspect", &site.env.chains()[0], "--json"]).json();
+    let of = |list: &str, key: &str| chain[list].as_array().unwrap().iter().map(|row| row[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("calls", "attempts"), [json!(1), json!(2), json!(2)], "asked once and run once");
+    assert_eq!(of("pauses", "status"), [json!("approved"), json!("approved")]);
+}
+
 #[test]
 fn s08_what_changed_since_somebody_looked_is_said_and_not_decided() {
     let site = Site::new();

@@ -80,6 +80,38 @@ fn a_key_starts_one_chain_also_at_two_servers_and_after_an_end() {
     }
 }
 
+/// Keys remembered, two rows for each, as `server/api/start.rs` has it.
+const KEY_ROWS_MAX: u32 = 20_000;
+
+/// What is full of keys forgets the oldest and goes on.
+#[test]
+fn the_oldest_keys_make_room_and_the_newest_still_hold() {
+    let env = TestEnvironment::new();
+    let server = Serving::new(&env);
+    let alice = server.client("alice", "run");
+    let start = |key: &str| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+        let started = alice.send("POST", "/api/v1/chains", &headers, &json!({"prompt": "once"}).to_string());
+        assert_eq!(started.status, 201, "{started:?}");
+        started.json()["id"].clone()
+    };
+    let oldest = start("oldest");
+    let journal = rusqlite::Connection::open(env.path("home/.local/state/pausegate/journal.db")).unwrap();
+    journal.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
+    let rows = || journal.query_row("SELECT count(*) FROM keyvalue", [], |row| row.get::<_, u32>(0)).unwrap();
+    assert_eq!(rows(), 2);
+    let fill = "WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < ?1)
+                INSERT INTO keyvalue (plugin, chain, number, key, value, bytes)
+                SELECT plugin, chain, number + n, 'other' || n, x'00', 10 FROM many, (SELECT * FROM keyvalue ORDER BY number DESC LIMIT 1)";
+    journal.execute(fill, [KEY_ROWS_MAX - 2]).unwrap();
+    assert_eq!(start("oldest"), oldest, "full, and none is forgotten yet");
+    let newest = start("newest");
+    assert!(rows() < KEY_ROWS_MAX, "{}", rows());
+    assert_eq!(start("newest"), newest);
+    assert_ne!(start("oldest"), oldest, "forgotten: it stands for another chain now");
+    assert_eq!((start("newest"), env.chains().len()), (newest, 3));
+}
+
 #[test]
 fn a_client_names_only_models_and_tools_that_are_there() {
     let env = TestEnvironment::new();

@@ -90,6 +90,12 @@ impl Browser {
         self.on(&By::Css(css), async |found| found.click().await);
     }
 
+    /// The second press as soon as the first is over, whatever the page does meanwhile.
+    pub fn double_click(&self, css: &str) {
+        let driver = self.driver.as_ref().expect("until it is dropped");
+        self.on(&By::Css(css), async |found| driver.action_chain().double_click_element(found).perform().await);
+    }
+
     pub fn click_text(&self, text: &str) {
         let path = format!("//button[normalize-space()='{text}'] | //a[normalize-space()='{text}'] | //summary[normalize-space()='{text}']");
         self.on(&By::XPath(path), async |found| found.click().await);

@@ -70,12 +70,17 @@ impl Host {
         Ok(())
     }
 
-    /// Writes a new chain down and drives it until it rests. It is held before its first event: no worker finds it first.
+    /// Writes a new chain down and drives it until it rests.
     pub async fn run(&self, prompt: Prompt, interrupt: CancellationToken) -> Result<Report, HostError> {
+        self.begin(prompt).await?.drive(interrupt).await
+    }
+
+    /// Writes a new chain down. It is held before its first event: no worker finds it first.
+    pub(super) async fn begin(&self, prompt: Prompt) -> Result<TakenUp, HostError> {
         let id = ChainId(self.clock.id("ch_"));
         let hold = self.journal.take(&id).await?;
         let chain = OpenChain::new(self, id).holding(hold);
-        drive(self.begun(chain, prompt).await?, interrupt).await
+        self.begun(chain, prompt).await.map(TakenUp)
     }
 
     async fn begun(&self, mut chain: OpenChain, prompt: Prompt) -> Result<OpenChain, HostError> {

@@ -6,7 +6,7 @@ use super::carry::{Prompt, TakenUp};
 use super::drive::drive;
 use super::open::OpenChain;
 use super::recover::recover_all;
-use super::{Host, HostError, Report, Resume, redact};
+use super::{Host, HostError, Report, redact};
 use crate::call::CallStatus;
 use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, ChainStatus};
@@ -92,8 +92,7 @@ impl Host {
     pub async fn tell(&self, id: &ChainId, by: &Actor, text: &str, superseding: bool, interrupt: &CancellationToken) -> Result<TakenUp, HostError> {
         let state = OpenChain::read(self, id).await?.state;
         if state.status == ChainStatus::Completed {
-            let linked = self.carry_on(&state, by, text).await?;
-            return self.take_up(&linked, by, Resume::default()).await;
+            return self.carry_on(&state, by, text).await;
         }
         let text = self.redactor().text(text.to_owned());
         let mut chain = OpenChain::take(self, id).await?;
@@ -116,10 +115,10 @@ impl Host {
     }
 
     /// A new chain that carries the history of `state` on.
-    pub async fn carry_on(&self, state: &ChainState, by: &Actor, text: &str) -> Result<ChainId, HostError> {
+    async fn carry_on(&self, state: &ChainState, by: &Actor, text: &str) -> Result<TakenUp, HostError> {
         let messages = vec![Message::text(Role::User, text)];
         let prompt = Prompt { by: by.clone(), settings: state.settings.clone(), messages, continues: Some(state.id.clone()), call: None };
-        self.start(prompt).await
+        self.begin(prompt).await
     }
 }
 

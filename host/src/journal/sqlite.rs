@@ -15,6 +15,7 @@ use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, oneshot};
 use self::kept::Keeping;
 use self::keyvalue::Changing;
 use self::lock::Lock;
+use self::outbox::Noticing;
 use self::schema::Place;
 use self::writer::{Order, Writer};
 use super::entry::Entry;
@@ -111,6 +112,10 @@ impl SqliteJournal {
         let (reply, answer) = oneshot::channel();
         self.orders().await?.send(order(reply)).await.map_err(|_| stopped(()))?;
         answer.await.map_err(|_| stopped(()))?
+    }
+
+    async fn notice(&self, noticing: Noticing) -> Result<Vec<Claimed>, JournalError> {
+        self.order(|reply| Order::Notice(Box::new(noticing), Vec::new(), reply)).await
     }
 
     async fn orders(&self) -> Result<&mpsc::Sender<Order>, JournalError> {
@@ -310,7 +315,7 @@ impl Outbox for SqliteJournal {
         let (channels, now) = (channels.to_vec(), self.clock.now());
         async move {
             match self.read(false, move |connection| outbox::is_due(connection, now)).await? {
-                true => self.apart(move |connection| outbox::claim(connection, &channels, now, hold)).await,
+                true => self.notice(Noticing::Claim { channels, now, hold }).await,
                 false => Ok(Vec::new()),
             }
         }
@@ -319,7 +324,7 @@ impl Outbox for SqliteJournal {
 
     fn settle_notice<'a>(&'a self, claimed: &'a Claimed, settled: &'a Settled) -> BoxFuture<'a, Result<(), JournalError>> {
         let (claimed, settled, now) = (claimed.clone(), settled.clone(), self.clock.now());
-        self.apart(move |connection| outbox::settle(connection, &claimed, &settled, now)).boxed()
+        async move { self.notice(Noticing::Settle { claimed, settled, now }).await.map(drop) }.boxed()
     }
 
     fn notices(&self, limit: u32) -> BoxFuture<'_, Result<Vec<Queued>, JournalError>> {

@@ -1,10 +1,29 @@
 //! Notices in the file. Times are milliseconds since 1970 by the clock of this machine, which all its processes share.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row, TransactionBehavior, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 
 use crate::journal::outbox::{CLAIMED_MAX, Claimed, PARKED_LASTS, PARKED_MAX, Queued, Settled, Told, Which};
 use crate::notice::REMINDERS_MAX;
+
+/// Due notices looked at in one claim for those whose pause is over.
+const TIDIED_MAX: usize = 64;
+
+/// For the writer, so that those who deliver do not make those who decide wait for the file.
+pub enum Noticing {
+    Claim { channels: Vec<String>, now: Timestamp, hold: std::time::Duration },
+    Settle { claimed: Claimed, settled: Settled, now: Timestamp },
+}
+
+impl Noticing {
+    /// What was claimed.
+    pub fn write(&self, connection: &Connection) -> rusqlite::Result<Vec<Claimed>> {
+        match self {
+            Self::Claim { channels, now, hold } => claim(connection, channels, *now, *hold),
+            Self::Settle { claimed, settled, now } => settle(connection, claimed, settled, *now).map(|()| Vec::new()),
+        }
+    }
+}
 
 /// In the transaction of the events that they tell of.
 pub fn write(connection: &Connection, told: &[Told], now: Timestamp) -> rusqlite::Result<()> {
@@ -34,26 +53,27 @@ pub fn is_due(connection: &Connection, now: Timestamp) -> rusqlite::Result<bool>
     connection.prepare_cached(sql)?.query_row([now.as_millisecond()], |row| row.get(0))
 }
 
-pub fn claim(connection: &mut Connection, channels: &[String], now: Timestamp, hold: std::time::Duration) -> rusqlite::Result<Vec<Claimed>> {
+/// A receiver that is down lets many come due: what is looked at is bounded by what is claimed.
+fn claim(connection: &Connection, channels: &[String], now: Timestamp, hold: std::time::Duration) -> rusqlite::Result<Vec<Claimed>> {
     let now = now.as_millisecond();
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute(
-        "DELETE FROM outbox WHERE while_open IS NOT NULL AND parked = 0 AND due <= ?1
-             AND NOT EXISTS (SELECT 1 FROM pause WHERE pause.id = outbox.while_open AND pause.status = 'open')",
-        [now],
-    )?;
+    let is_over = "while_open IS NOT NULL
+         AND NOT EXISTS (SELECT 1 FROM pause WHERE pause.id = outbox.while_open AND pause.status = 'open')";
+    let tidy = format!(
+        "DELETE FROM outbox WHERE {is_over}
+             AND id IN (SELECT id FROM outbox WHERE parked = 0 AND due <= ?1 ORDER BY due, id LIMIT {TIDIED_MAX})"
+    );
+    connection.prepare_cached(&tidy)?.execute([now])?;
     let marks = vec!["?"; channels.len()].join(", ");
     let sql = format!(
         "UPDATE outbox SET tries = tries + 1, due = ? WHERE id IN
-             (SELECT id FROM outbox WHERE parked = 0 AND due <= ? AND channel IN ({marks}) ORDER BY due, id LIMIT {CLAIMED_MAX})
+             (SELECT id FROM outbox WHERE parked = 0 AND due <= ? AND channel IN ({marks}) AND NOT ({is_over})
+              ORDER BY due, id LIMIT {CLAIMED_MAX})
          RETURNING id, channel, body, tries, number"
     );
     let until = now.saturating_add(millis(hold));
     let numbers = [until, now].map(rusqlite::types::Value::Integer);
     let parameters = numbers.into_iter().chain(channels.iter().cloned().map(rusqlite::types::Value::Text));
-    let claimed = transaction.prepare(&sql)?.query_map(params_from_iter(parameters), claimed)?.collect::<Result<_, _>>()?;
-    transaction.commit()?;
-    Ok(claimed)
+    connection.prepare_cached(&sql)?.query_map(params_from_iter(parameters), claimed)?.collect()
 }
 
 fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
@@ -61,32 +81,26 @@ fn claimed(row: &Row<'_>) -> rusqlite::Result<Claimed> {
 }
 
 /// Under the count of its tries: whoever claimed it since has another.
-pub fn settle(connection: &mut Connection, claimed: &Claimed, settled: &Settled, now: Timestamp) -> rusqlite::Result<()> {
+fn settle(connection: &Connection, claimed: &Claimed, settled: &Settled, now: Timestamp) -> rusqlite::Result<()> {
     let now = now.as_millisecond();
     match settled {
         Settled::Delivered => {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            transaction.execute(
-                "DELETE FROM outbox WHERE id = ?1 AND tries = ?2 AND number = ?3 AND (every IS NULL OR number >= ?4)",
-                params![claimed.id, claimed.tries, claimed.number, REMINDERS_MAX],
-            )?;
-            transaction.execute(
-                "UPDATE outbox SET number = number + 1, tries = 0, why = NULL, due = ?4 + every * 1000 WHERE id = ?1 AND tries = ?2 AND number = ?3",
-                params![claimed.id, claimed.tries, claimed.number, now],
-            )?;
-            transaction.commit()
+            let last = "DELETE FROM outbox WHERE id = ?1 AND tries = ?2 AND number = ?3 AND (every IS NULL OR number >= ?4)";
+            let done = params![claimed.id, claimed.tries, claimed.number, REMINDERS_MAX];
+            connection.prepare_cached(last)?.execute(done)?;
+            let next = "UPDATE outbox SET number = number + 1, tries = 0, why = NULL, due = ?4 + every * 1000
+                        WHERE id = ?1 AND tries = ?2 AND number = ?3";
+            connection.prepare_cached(next)?.execute(params![claimed.id, claimed.tries, claimed.number, now]).map(drop)
         }
         Settled::Again { after, why } => {
             let due = now.saturating_add(millis(*after));
             let sql = "UPDATE outbox SET due = ?4, why = ?5 WHERE id = ?1 AND tries = ?2 AND number = ?3";
-            connection.execute(sql, params![claimed.id, claimed.tries, claimed.number, due, why]).map(drop)
+            connection.prepare_cached(sql)?.execute(params![claimed.id, claimed.tries, claimed.number, due, why]).map(drop)
         }
         Settled::Parked { why } => {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let sql = "UPDATE outbox SET parked = 1, due = ?4, why = ?5 WHERE id = ?1 AND tries = ?2 AND number = ?3";
-            transaction.execute(sql, params![claimed.id, claimed.tries, claimed.number, now, why])?;
-            forget(&transaction, now)?;
-            transaction.commit()
+            connection.prepare_cached(sql)?.execute(params![claimed.id, claimed.tries, claimed.number, now, why])?;
+            forget(connection, now)
         }
     }
 }

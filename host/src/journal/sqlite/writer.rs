@@ -21,6 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::fault;
 use super::kept::Keeping;
 use super::keyvalue::Changing;
+use super::outbox::Noticing;
 use super::schema::Place;
 use super::tails::Tails;
 use super::write::{self, Refused};
@@ -28,6 +29,7 @@ use crate::chain::{ChainId, Epoch, Seq};
 use crate::clock::since_boot;
 use crate::journal::JournalError;
 use crate::journal::entry::Entry;
+use crate::journal::outbox::Claimed;
 
 /// Orders waiting; whoever comes then waits for room.
 const QUEUE_MAX: usize = 256;
@@ -50,6 +52,8 @@ pub enum Order {
     },
     Change(Box<Changing>, oneshot::Sender<Result<u64, JournalError>>),
     Keep(Box<Keeping>, oneshot::Sender<Result<u64, JournalError>>),
+    /// With what was claimed, once that is written.
+    Notice(Box<Noticing>, Vec<Claimed>, oneshot::Sender<Result<Vec<Claimed>, JournalError>>),
     /// Best effort: the lock is what counts.
     Release {
         chain: ChainId,
@@ -150,11 +154,11 @@ impl Store {
     }
 
     /// Answers go out only after the commit.
-    fn write(&mut self, batch: Vec<Order>) {
+    fn write(&mut self, mut batch: Vec<Order>) {
         if self.is_gone() {
             return batch.into_iter().for_each(|order| order.answer(Err(fault::gone(&self.place.path))));
         }
-        match self.transaction(&batch) {
+        match self.transaction(&mut batch) {
             Ok(outcomes) => batch.into_iter().zip(outcomes).for_each(|(order, outcome)| order.answer(outcome)),
             Err(error) => {
                 self.roll_back();
@@ -166,13 +170,13 @@ impl Store {
         }
     }
 
-    fn transaction(&mut self, batch: &[Order]) -> rusqlite::Result<Vec<Result<u64, JournalError>>> {
+    fn transaction(&mut self, batch: &mut [Order]) -> rusqlite::Result<Vec<Result<u64, JournalError>>> {
         self.synchronize(if batch.iter().any(Order::is_promise) { "FULL" } else { "NORMAL" })?;
         self.begin()?;
         if let [order] = batch {
             return Ok(vec![self.alone(|connection, tails| order.write(connection, tails))?]);
         }
-        let outcomes = batch.iter().map(|order| self.one(order)).collect::<Result<_, _>>()?;
+        let outcomes = batch.iter_mut().map(|order| self.one(order)).collect::<Result<_, _>>()?;
         self.run_cached("COMMIT")?;
         Ok(outcomes)
     }
@@ -192,7 +196,7 @@ impl Store {
         Ok(Err(told))
     }
 
-    fn one(&mut self, order: &Order) -> rusqlite::Result<Result<u64, JournalError>> {
+    fn one(&mut self, order: &mut Order) -> rusqlite::Result<Result<u64, JournalError>> {
         self.run_cached("SAVEPOINT one")?;
         match order.write(&self.connection, &mut self.tails) {
             Ok(number) => {
@@ -254,8 +258,12 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 impl Order {
-    fn write(&self, connection: &Connection, tails: &mut Tails) -> Result<u64, Refused> {
+    fn write(&mut self, connection: &Connection, tails: &mut Tails) -> Result<u64, Refused> {
         match self {
+            Self::Notice(noticing, claimed, _) => {
+                *claimed = noticing.write(connection)?;
+                Ok(0)
+            }
             Self::Append(entry, _) => entry.write(connection, tails),
             Self::Change(changing, _) => changing.write(connection),
             Self::Keep(keeping, _) => Ok(keeping.write(connection).map(|()| 0)?),
@@ -268,6 +276,7 @@ impl Order {
     fn answer(self, outcome: Result<u64, JournalError>) {
         match self {
             Self::Append(_, reply) | Self::Change(_, reply) | Self::Keep(_, reply) | Self::Take { reply, .. } => drop(reply.send(outcome)),
+            Self::Notice(_, claimed, reply) => drop(reply.send(outcome.map(|_| claimed))),
             Self::Release { .. } => {}
         }
     }
@@ -281,7 +290,7 @@ impl Order {
             Self::Append(entry, _) => entry.bytes(),
             Self::Change(changing, _) => changing.bytes(),
             Self::Keep(keeping, _) => keeping.bytes(),
-            Self::Take { .. } | Self::Release { .. } => 0,
+            Self::Notice(..) | Self::Take { .. } | Self::Release { .. } => 0,
         }
     }
 }

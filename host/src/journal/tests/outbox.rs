@@ -188,6 +188,27 @@ on_both_stores! {
         assert_eq!((claim(&*journal).await, due(&*journal).await), (Vec::new(), Vec::<String>::new()));
     }
 
+    async fn reminders_of_what_is_over_do_not_stand_in_the_way(home) {
+        let journal = home.telling(audience(&[Topic::Pause]));
+        let mut chain = asking(&*journal).await;
+        let asked = |n: u32| {
+            let mut pause = pause(&format!("pa_over{n}"), key(1, 0));
+            pause.requirements.remind_seconds = Some(30);
+            pause
+        };
+        let over: Vec<_> = (0..200).map(asked).collect();
+        let closed = over.iter().map(|pause| approved(&pause.id.0, key(1, 0), "os:bob@host")).collect::<Vec<_>>();
+        chain.write(&*journal, over.into_iter().map(|pause| Event::PauseOpened { pause: Box::new(pause) }).collect()).await.unwrap();
+        chain.write(&*journal, closed).await.unwrap();
+        home.execute("DELETE FROM outbox WHERE while_open IS NULL").await;
+        later(&home, 61).await;
+        assert_eq!(claim(&*journal).await.iter().filter(|claimed| claimed.body.contains("pause.reminder")).count(), 1);
+        for _ in 0..4 {
+            assert_eq!(claim(&*journal).await, []);
+        }
+        assert_eq!(due(&*journal).await, ["pause.reminder waits", "pause.escalated waits"], "and go in time");
+    }
+
     async fn reminders_have_an_end(home) {
         let journal = home.telling(audience(&[Topic::Pause]));
         asking(&*journal).await;

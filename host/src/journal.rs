@@ -180,7 +180,7 @@ pub struct PauseRow {
     pub status: PauseStatus,
 }
 
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// Someone wrote since; read again and decide again.
     #[error("chain {chain} moved on to event {head}")]

@@ -18,6 +18,7 @@ mod attempts;
 mod carry;
 mod change;
 mod crash;
+mod deciding;
 mod drive;
 mod fork;
 mod in_force;

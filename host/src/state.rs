@@ -4,6 +4,7 @@
 //! happened. Any prefix of a journal folds, and replay is the same fold.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -56,7 +57,8 @@ pub struct ChainState {
     pub started_at: Timestamp,
     pub updated_at: Timestamp,
     pub settings: Settings,
-    pub tools: Vec<ToolSpec>,
+    /// Shared, since a state is taken along more often than it gets other tools.
+    pub tools: Arc<Vec<ToolSpec>>,
     pub continues: Option<ChainId>,
     pub forked: Option<Fork>,
     /// Imported history and the prompt.

@@ -1,8 +1,11 @@
 //! What people do to a chain from outside: decide, send a message, cancel.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use super::carry::{Prompt, TakenUp};
+use super::deciding::Asked;
 use super::drive::drive;
 use super::open::OpenChain;
 use super::recover::recover_all;
@@ -12,16 +15,16 @@ use crate::chain::message::{Message, Role};
 use crate::chain::{Actor, ChainId, ChainStatus};
 use crate::event::{Event, StopEnd};
 use crate::journal::JournalError;
-use crate::pause::{Decided, PauseId, PauseStatus};
+use crate::pause::{Decided, PauseId};
 use crate::state::ChainState;
-use crate::state::decide::{Outcome, Refused, decide};
 use crate::state::stop::{stop, supersede};
 
 /// A decision that stands.
 #[derive(Debug)]
 pub struct Decision {
     pub chain: ChainId,
-    pub state: ChainState,
+    /// As it was written; those that were decided with it are in it.
+    pub state: Arc<ChainState>,
     /// The same decision had been made before.
     pub before: Option<Decided>,
 }
@@ -40,16 +43,7 @@ impl Host {
     pub async fn decide(&self, pause: &PauseId, by: &Actor, decision: &crate::pause::Decision) -> Result<Decision, HostError> {
         let (id, pause) = self.journal.find_pause(&pause.0).await?;
         let decision = redact::decision(&self.redactor(), decision);
-        let mut chain = OpenChain::read(self, &id).await?;
-        let before = chain
-            .transact(|state, rules| match decide(state, rules, &pause, by, &decision)? {
-                Outcome::Decided(events) => Ok((events, Ok(None))),
-                Outcome::Same(decided) => Ok((Vec::new(), Ok(Some(*decided)))),
-                Outcome::Expired(events) => Ok((events, Err(Refused::Gone { pause: pause.clone(), status: PauseStatus::Expired }))),
-            })
-            .await?;
-        self.recent.keep(chain.state.clone());
-        Ok(Decision { chain: id, state: chain.state, before: before? })
+        self.decide_in_turn(id, Asked { pause, by: by.clone(), decision }).await
     }
 
     /// Ends a chain: open pauses and calls that have not started are cancelled, started calls finish and are stored.

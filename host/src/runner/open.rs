@@ -39,10 +39,7 @@ impl OpenChain {
     /// Reads the chain without holding it.
     pub async fn read(host: &Host, id: &ChainId) -> Result<Self, HostError> {
         let mut chain = Self::new(host, id.clone());
-        chain.state = host.recent.take(id).unwrap_or(chain.state);
-        for event in host.journal.events(id, chain.state.seq).await? {
-            chain.state.apply(&event);
-        }
+        chain.state = Arc::unwrap_or_clone(host.look(id).await?);
         Ok(chain)
     }
 
@@ -96,30 +93,52 @@ impl OpenChain {
         mut decide: impl FnMut(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>,
         mut follow: impl FnMut(&ChainState, &Rules<'_>, &mut T) -> (Vec<Event>, U),
     ) -> Result<(T, U), HostError> {
+        let both = self.draft(|draft| {
+            let mut value = draft.add(&mut decide)?;
+            let following = draft.add(|state, rules| Ok::<_, HostError>(follow(state, rules, &mut value)))?;
+            Ok((value, following))
+        });
+        both.await
+    }
+
+    /// What `decide` makes of each of `asked`, one after the other, in one transaction. Of one that is refused nothing is
+    /// written, and the others stand.
+    pub async fn transact_each<A, T>(
+        &mut self,
+        asked: &[A],
+        mut decide: impl FnMut(&ChainState, &Rules<'_>, &A) -> Result<(Vec<Event>, T), HostError>,
+    ) -> Result<Vec<Result<T, HostError>>, HostError> {
+        self.draft(|draft| Ok(asked.iter().map(|asked| draft.add(|state, rules| decide(state, rules, asked))).collect())).await
+    }
+
+    /// Appends what `write` adds; when someone wrote meanwhile, reads again and drafts again.
+    async fn draft<T>(&mut self, mut write: impl FnMut(&mut Draft<'_>) -> Result<T, HostError>) -> Result<T, HostError> {
         let mut away = AWAY.into_iter();
         for _ in 0..RACES_MAX {
             self.grants = self.host.grants.settled().await;
             let (now, epoch, after) = (self.host.clock.now(), self.epoch(), self.state.seq);
-            let mut stamped = Vec::new();
-            let (value, following) = {
+            let (value, stamped) = {
                 let clock = self.host.clock.clone();
                 let rules = Rules { grants: &self.grants, now, id: &|prefix| clock.id(prefix), schemas: &self.host.schemas };
-                let (events, mut value) = decide(&self.state, &rules)?;
-                stamp(&mut self.state, now, epoch, events, &mut stamped);
-                let (events, following) = follow(&self.state, &rules, &mut value);
-                stamp(&mut self.state, now, epoch, events, &mut stamped);
-                (value, following)
+                let mut draft = Draft { state: &mut self.state, rules: &rules, epoch, stamped: Vec::new() };
+                (write(&mut draft)?, draft.stamped)
             };
             match self.append(after, epoch, &stamped).await {
-                Ok(()) => return Ok((value, following)),
-                Err(JournalError::Moved { .. }) => self.reload().await?,
+                Ok(()) => return Ok(value),
+                Err(JournalError::Moved { head, .. }) => {
+                    // Another file was put in its place: what this process left is not in it.
+                    if head < after {
+                        self.host.recent.forget(&self.state.id);
+                    }
+                    self.reload(after).await?;
+                }
                 Err(error) => {
                     let pause = away.next().filter(|_| matches!(error, JournalError::Away { .. }));
                     if let Some(pause) = pause {
                         tokio::time::sleep(pause).await;
                     }
                     // What could not be written did not happen.
-                    let reloaded = self.reload().await;
+                    let reloaded = self.reload(after).await;
                     if pause.is_none() || reloaded.is_err() {
                         return Err(error.into());
                     }
@@ -168,10 +187,10 @@ impl OpenChain {
         Ok(true)
     }
 
-    async fn reload(&mut self) -> Result<(), JournalError> {
-        let events = self.host.journal.events(&self.state.id, 0).await?;
-        let seen = self.state.seq;
-        self.state = ChainState::fold(self.state.id.clone(), &events);
+    /// As the journal has it: what was drafted did not come about. `seen` is the last event of before.
+    async fn reload(&mut self, seen: Seq) -> Result<(), JournalError> {
+        let (state, events) = read_on(&self.host, &self.state.id, seen).await?;
+        self.state = Arc::unwrap_or_clone(state);
         self.history_turns = None;
         for event in events.iter().filter(|event| event.seq > seen) {
             self.host.observer.event(&self.state, event);
@@ -195,13 +214,51 @@ impl OpenChain {
     }
 }
 
-/// Gives `events` their places and folds them in.
-fn stamp(state: &mut ChainState, at: jiff::Timestamp, epoch: Option<Epoch>, events: Vec<Event>, stamped: &mut Vec<Stamped>) {
-    for event in events {
-        let event = Stamped { seq: state.seq + 1, at, epoch: epoch.unwrap_or_default(), event };
-        state.apply(&event);
-        stamped.push(event);
+impl Host {
+    /// The chain as it stands.
+    pub async fn look(&self, id: &ChainId) -> Result<Arc<ChainState>, JournalError> {
+        let (state, _) = read_on(self, id, Seq::MAX).await?;
+        Ok(state)
     }
+}
+
+/// Events to append, folded in as they are added.
+struct Draft<'d> {
+    state: &'d mut ChainState,
+    rules: &'d Rules<'d>,
+    epoch: Option<Epoch>,
+    stamped: Vec<Stamped>,
+}
+
+impl Draft<'_> {
+    fn add<T>(&mut self, decide: impl FnOnce(&ChainState, &Rules<'_>) -> Result<(Vec<Event>, T), HostError>) -> Result<T, HostError> {
+        let (events, value) = decide(self.state, self.rules)?;
+        for event in events {
+            let event = Stamped { seq: self.state.seq + 1, at: self.rules.now, epoch: self.epoch.unwrap_or_default(), event };
+            self.state.apply(&event);
+            self.stamped.push(event);
+        }
+        Ok(value)
+    }
+}
+
+/// The chain as it stands, folded on from where this process left it; and its events after that, or after `seen` where
+/// that is earlier.
+async fn read_on(host: &Host, id: &ChainId, seen: Seq) -> Result<(Arc<ChainState>, Vec<Stamped>), JournalError> {
+    let recent = host.recent.get(id);
+    let from = recent.as_ref().map_or(0, |state| state.seq);
+    let events = match host.journal.events(id, from.min(seen)).await {
+        Err(error) => {
+            host.recent.forget(id);
+            return Err(error);
+        }
+        Ok(events) => events,
+    };
+    let mut state = recent.unwrap_or_else(|| Arc::new(ChainState::new(id.clone())));
+    for event in events.iter().filter(|event| event.seq > from) {
+        Arc::make_mut(&mut state).apply(event);
+    }
+    Ok((state, events))
 }
 
 /// Messages of the chains that this one carries on.

@@ -4,40 +4,52 @@
 //! it builds on.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::deciding::Deciding;
 use crate::chain::ChainId;
 use crate::state::ChainState;
 
 /// Chains kept; the one that was left first goes first. A state is as large as its chain, and few are taken up soon.
-const KEPT_MAX: usize = 16;
+const KEPT_MAX: usize = 64;
 
 #[derive(Default)]
-pub struct Recent(Mutex<VecDeque<ChainState>>);
+pub struct Recent {
+    kept: Mutex<VecDeque<Arc<ChainState>>>,
+    /// Decisions under way in this process.
+    pub(super) deciding: Deciding,
+}
 
 impl Recent {
-    /// Out of it: whoever carries the chain on leaves a newer one.
-    pub fn take(&self, id: &ChainId) -> Option<ChainState> {
-        let mut kept = self.kept();
-        let index = kept.iter().position(|state| state.id == *id)?;
-        kept.remove(index)
+    pub fn get(&self, id: &ChainId) -> Option<Arc<ChainState>> {
+        self.kept().iter().find(|state| state.id == *id).cloned()
+    }
+
+    /// What could not be read on from is no head start.
+    pub fn forget(&self, id: &ChainId) {
+        self.kept().retain(|state| state.id != *id);
     }
 
     /// A chain that ended is not taken up again.
-    pub fn keep(&self, state: ChainState) {
+    pub fn keep(&self, state: impl Into<Arc<ChainState>>) {
+        let state = state.into();
+        let mut kept = self.kept();
+        // Whoever carries the chain on and whoever decides leave it in any order.
+        if kept.iter().any(|other| other.id == state.id && other.seq > state.seq) {
+            return;
+        }
+        kept.retain(|other| other.id != state.id);
         if state.status.is_terminal() {
             return;
         }
-        let mut kept = self.kept();
-        kept.retain(|other| other.id != state.id);
         kept.push_back(state);
         if kept.len() > KEPT_MAX {
             kept.pop_front();
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<ChainState>> {
-        self.0.lock().expect("no panic under this lock")
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Arc<ChainState>>> {
+        self.kept.lock().expect("no panic under this lock")
     }
 }
 
@@ -50,16 +62,21 @@ mod tests {
         ChainState::new(ChainId(format!("ch_{number}")))
     }
 
+    fn seq(recent: &Recent, number: usize) -> Option<u64> {
+        recent.get(&state(number).id).map(|state| state.seq)
+    }
+
     #[test]
-    fn the_chains_left_last_are_kept_and_each_is_taken_once() {
+    fn the_chains_left_last_are_kept_as_they_were_left() {
         let recent = Recent::default();
         (0..=KEPT_MAX).for_each(|number| recent.keep(state(number)));
-        assert_eq!(recent.take(&state(0).id), None);
-        assert_eq!(recent.take(&state(1).id), Some(state(1)));
-        assert_eq!(recent.take(&state(1).id), None);
+        assert_eq!((seq(&recent, 0), seq(&recent, 1)), (None, Some(0)));
         recent.keep(ChainState { seq: 7, ..state(2) });
-        assert_eq!(recent.take(&state(2).id).map(|state| state.seq), Some(7));
-        recent.keep(ChainState { status: ChainStatus::Completed, ..state(3) });
-        assert_eq!(recent.take(&state(3).id).map(|state| state.status), Some(ChainStatus::Runnable), "what it was before is still true up to there");
+        recent.keep(ChainState { seq: 6, ..state(2) });
+        assert_eq!(seq(&recent, 2), Some(7), "whoever is late takes nothing back");
+        recent.keep(ChainState { status: ChainStatus::Completed, seq: 8, ..state(2) });
+        assert_eq!(seq(&recent, 2), None);
+        recent.forget(&state(3).id);
+        assert_eq!((seq(&recent, 3), seq(&recent, 4)), (None, Some(0)));
     }
 }

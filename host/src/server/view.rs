@@ -78,12 +78,20 @@ impl State {
             return Err(Problem::unknown("pause"));
         }
         if !identity.may(Scope::Read) {
-            self.pause(identity, id).await?;
+            self.check_known(identity, id).await?;
         }
         let (host, by, pause) = (self.host.clone(), identity.actor.clone(), PauseId(id.to_owned()));
         let decided = self.finish(async move { host.decide(&pause, &by, &decision).await }).await?;
         self.changes.poke();
         Ok(decided?)
+    }
+
+    async fn check_known(&self, identity: &Identity, pause: &str) -> Result<(), Problem> {
+        let (chain, id) = self.host.journal.find_pause(pause).await?;
+        let knows = |state: &ChainState| state.pause(&id).is_some_and(|pause| self.knows_pause(identity, pause, &state.started_by));
+        // Whoever may know of a pause does not unlearn it, so a state of before is enough to say yes.
+        let known = self.host.recent.get(&chain).is_some_and(|state| knows(&state)) || knows(&*self.host.look(&chain).await?);
+        if known { Ok(()) } else { Err(Problem::unknown("pause")) }
     }
 
     /// Counts what a decider was answered, and how long it took.

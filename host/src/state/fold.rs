@@ -1,6 +1,7 @@
 //! Events into state. Events are facts: folding never fails and never decides.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Answered, Call, ChainState, Stop, Turn};
 use crate::call::{CallStatus, Recording};
@@ -24,7 +25,7 @@ impl ChainState {
             started_at: jiff::Timestamp::UNIX_EPOCH,
             updated_at: jiff::Timestamp::UNIX_EPOCH,
             settings: Settings::default(),
-            tools: Vec::new(),
+            tools: Arc::default(),
             continues: None,
             forked: None,
             messages: Vec::new(),
@@ -60,7 +61,7 @@ impl ChainState {
                 self.started_by = started_by.clone();
                 self.started_at = at;
                 self.settings = settings.clone();
-                self.tools = tools.iter().filter(|tool| settings.admit(&tool.name)).cloned().collect();
+                self.tools = Arc::new(tools.iter().filter(|tool| settings.admit(&tool.name)).cloned().collect());
                 self.messages = messages.clone();
                 self.continues = continues.clone();
                 self.forked = forked.clone();
@@ -224,9 +225,10 @@ impl ChainState {
     }
 
     fn accept(&mut self, plugin: &str, tools: &[crate::call::ToolSpec]) {
-        self.tools.retain(|tool| tool.plugin != plugin);
-        self.tools.extend(tools.iter().filter(|tool| self.settings.admit(&tool.name)).cloned());
-        self.tools.sort_by(|a, b| a.name.cmp(&b.name));
+        let own = Arc::make_mut(&mut self.tools);
+        own.retain(|tool| tool.plugin != plugin);
+        own.extend(tools.iter().filter(|tool| self.settings.admit(&tool.name)).cloned());
+        own.sort_by(|a, b| a.name.cmp(&b.name));
         let prefix = format!("{plugin}__");
         // A started call keeps what it has: whether it had its effect is still to be settled.
         let idle = |call: &&mut Call| matches!(call.status, CallStatus::Requested | CallStatus::Ready | CallStatus::Paused);

@@ -21,7 +21,7 @@ pub fn fork(state: &ChainState, events: &[Stamped], by: &Actor, fresh: &dyn Fn(&
     let mut kept = vec![Event::ChainStarted {
         started_by: by.clone(),
         settings: state.settings.clone(),
-        tools: state.tools.clone(),
+        tools: state.tools.to_vec(),
         messages: Vec::new(),
         continues: state.continues.clone(),
         forked: Some(Fork { chain: state.id.clone(), seq: state.seq }),

@@ -151,7 +151,8 @@ pub fn find_chain(connection: &Connection, prefix: &str) -> rusqlite::Result<Res
 pub fn find_pause(connection: &Connection, prefix: &str) -> rusqlite::Result<Result<(ChainId, PauseId), JournalError>> {
     match find(connection, "pause", "pause WHERE", prefix, "pa_")? {
         Ok(id) => {
-            let chain = connection.query_row("SELECT chain FROM pause WHERE id = ?1", [&id], |row| row.get(0))?;
+            let mut statement = connection.prepare_cached("SELECT chain FROM pause WHERE id = ?1")?;
+            let chain = statement.query_row([&id], |row| row.get(0))?;
             Ok(Ok((ChainId(chain), PauseId(id))))
         }
         Err(error) => Ok(Err(error)),
@@ -166,7 +167,7 @@ fn find(connection: &Connection, what: &'static str, from: &str, prefix: &str, m
     // The last code point there is: every id that goes on after the prefix stands before it.
     let end = format!("{prefix}\u{10FFFF}");
     let sql = format!("SELECT min(id), count(*) FROM {from} id >= ?1 AND id < ?2");
-    let (first, count): (Option<String>, i64) = connection.query_row(&sql, [prefix, &end], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let (first, count): (Option<String>, i64) = connection.prepare_cached(&sql)?.query_row([prefix, &end], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(match first {
         None => Err(unknown()),
         Some(id) if count == 1 || id == prefix => Ok(id),

@@ -1,11 +1,15 @@
 //! The table of decisions, through the only door.
 
+use std::task::{Context, Waker};
+
 use serde_json::{Value, json};
 
+use super::memory::Side;
 use super::twins::{World, alice, calls, pauses, rule, say, turn};
 use crate::capability::judge::Requirements;
 use crate::capability::{Access, Binding, ForTools, FsGrant, Grants, Pin, PluginGrants, Rule, Then, Verdict, When};
 use crate::chain::{Actor, ChainStatus};
+use crate::journal::JournalError;
 use crate::pause::{PauseKind, PauseStatus};
 use crate::runner::{HostError, Rest};
 use crate::state::decide::Refused;
@@ -72,6 +76,48 @@ async fn s06_of_racing_deciders_one_wins_and_all_others_are_told() {
     assert_eq!(won, 1);
     world.resume(&state.id).await;
     assert!(world.ran().len() <= 2);
+}
+
+#[tokio::test]
+async fn many_decisions_at_once_about_one_chain_are_written_together_and_each_is_answered_for_itself() {
+    let (world, state) = paused(json!([turn(&["ask"; 60]), say("done")]), vec![]).await;
+    // A second write would be the process's death.
+    world.journal.die_at(Some((Side::Before, 2)));
+    let open = pauses(&state);
+    let both = [json!({"decision": "deny"}), json!({"decision": "respond", "value": 7}), json!({"decision": "edit", "arguments": {"n": 1}})];
+    let all = open.iter().map(|pause| (pause, json!({"decision": "approve"}))).chain(both.into_iter().map(|other| (&open[5], other)));
+    let decided = futures_util::future::join_all(all.map(|(pause, decision)| world.decide(&pause.id, decision))).await;
+    let (stand, refusals) = decided.split_at(60);
+    assert!(stand.iter().all(Result::is_ok));
+    assert!(refusals.iter().all(|refusal| matches!(refusal, Err(HostError::Refused(Refused::Already { .. })))));
+    assert_eq!(pauses(&world.journal.state(&state.id)).len(), 0);
+    world.restart(&state.id);
+    let ran = world.resume(&state.id).await.state;
+    assert!(ran.calls.values().all(|call| call.attempts == 2));
+}
+
+#[tokio::test]
+async fn whoever_goes_away_does_not_keep_others_from_deciding() {
+    let (world, state) = paused(json!([turn(&["ask", "ask"]), say("done")]), vec![]).await;
+    let open = pauses(&state);
+    {
+        let mut gone = std::pin::pin!(world.decide(&open[0].id, json!({"decision": "approve"})));
+        assert!(gone.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    let state = world.decide(&open[1].id, json!({"decision": "approve"})).await.unwrap();
+    assert_eq!(pauses(&state).len(), 0, "what was asked for is written");
+}
+
+#[tokio::test]
+async fn a_journal_that_fails_says_so_to_each_of_many_deciders_and_serves_them_afterwards() {
+    let (world, state) = paused(json!([turn(&["ask"; 8]), say("done")]), vec![]).await;
+    let open = pauses(&state);
+    let approve_all = async || futures_util::future::join_all(open.iter().map(|pause| world.decide(&pause.id, json!({"decision": "approve"})))).await;
+    world.journal.die_at(Some((Side::Before, 1)));
+    let failed = approve_all().await;
+    assert!(failed.iter().all(|failure| matches!(failure, Err(HostError::Journal(JournalError::Unusable { .. })))));
+    world.journal.die_at(None);
+    assert!(approve_all().await.iter().all(Result::is_ok));
 }
 
 #[tokio::test]

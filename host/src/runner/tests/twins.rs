@@ -232,7 +232,7 @@ impl World {
 
     /// What comes next is another process.
     pub fn forget(&self, id: &ChainId) {
-        self.host.recent.take(id);
+        self.host.recent.forget(id);
     }
 
     pub async fn decide(&self, pause: &PauseId, decision: Value) -> Result<ChainState, HostError> {
@@ -241,7 +241,7 @@ impl World {
 
     pub async fn decide_as(&self, by: &str, pause: &PauseId, decision: Value) -> Result<ChainState, HostError> {
         let decision = Decision::read(&decision.to_string()).expect("a decision");
-        self.host.decide(pause, &Actor(by.into()), &decision).await.map(|decided| decided.state)
+        self.host.decide(pause, &Actor(by.into()), &decision).await.map(|decided| Arc::unwrap_or_clone(decided.state))
     }
 
     /// How often each tool ran, in the order of its first run.

@@ -1,7 +1,10 @@
 //! The same plugin in every language, and one table of cases, `conformance/cases.json`, that holds for each of them.
 
+mod alone;
 mod case;
 mod docs;
+mod reconcile;
+mod together;
 mod world;
 
 use case::{Asked, Case};
@@ -9,10 +12,11 @@ use serde_json::Value;
 use world::World;
 
 /// Each has its plugin in `conformance/`, and a script that builds it.
-const LANGUAGES: [Language; 5] = [
+const LANGUAGES: [Language; 6] = [
     Language { name: "rust", title: "Rust", built_by: "tools/build-plugins.sh" },
     Language { name: "python", title: "Python", built_by: "tools/build-python.sh" },
     Language { name: "typescript", title: "TypeScript", built_by: "tools/build-javascript.sh" },
+    Language { name: "starlingmonkey", title: "TypeScript on StarlingMonkey", built_by: "tools/build-javascript.sh" },
     Language { name: "go", title: "Go", built_by: "tools/build-go.sh" },
     Language { name: "c", title: "C", built_by: "tools/build-c.sh" },
 ];
@@ -39,13 +43,18 @@ fn typescript_conforms() {
 }
 
 #[test]
-fn go_conforms() {
+fn typescript_on_starlingmonkey_conforms() {
     check(&LANGUAGES[3]);
 }
 
 #[test]
-fn c_conforms() {
+fn go_conforms() {
     check(&LANGUAGES[4]);
+}
+
+#[test]
+fn c_conforms() {
+    check(&LANGUAGES[5]);
 }
 
 fn check(language: &Language) {

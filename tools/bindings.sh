@@ -16,11 +16,20 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# plugin-http is the largest world that costs nothing: what a plugin does not call is not imported.
-"$wit_bindgen" c "$root/wit" --world plugin-http --out-dir "$root/sdk/c/bindings"
+# plugin-sdk costs nothing: what a plugin does not call is not imported. The optional export `reconcile` is made too, as a
+# function like any other; what exports it is the macro or the package that a plugin uses.
+export=pausegate:plugin/reconcile@0.1.0#reconcile
+c=$root/sdk/c/bindings
+"$wit_bindgen" c "$root/wit" --world plugin-sdk --out-dir "$c"
+"$wit_bindgen" c "$root/wit" --world plugin-sdk-reconciling --out-dir "$work/c"
+for ending in c h; do
+  sed -e 's/plugin_sdk_reconciling/plugin_sdk/g' -e 's/PLUGIN_SDK_RECONCILING/PLUGIN_SDK/g' -e "\|__export_name__(\"\(cabi_post_\)\?$export\")|d" \
+    "$work/c/plugin_sdk_reconciling.$ending" > "$c/plugin_sdk.$ending"
+done
 
 go=$root/sdk/go/internal
-"$wit_bindgen" go "$root/wit" --world plugin-http --out-dir "$work/go"
+"$wit_bindgen" go "$root/wit" --world plugin-sdk-reconciling --out-dir "$work/go"
+sed -i -e "\|^//go:wasmexport \(cabi_post_\)\?$export\$|d" -e 's/wasm_export_pausegate_plugin_reconcile_reconcile/Reconcile/' "$work/go/wit_exports.go"
 rm -f "$work/go/go.mod"
 # The generator's own support package; what it has for asynchronous calls is not used.
 support=$(ls -d "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/wit-bindgen-go-"$version"/src/pkg | head -n 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the plugins in TypeScript: the example into OUTDIR (target/examples unless given), the conformance plugin into
-# target/conformance. Needs node 20 or newer, and npm's registry once.
+# Builds the plugins in TypeScript: the example into OUTDIR (target/examples unless given), the conformance plugin for each
+# engine into target/conformance. Needs node 20 or newer, and npm's registry once, for some 400 MB.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,3 +15,15 @@ plugin=$root/plugins/github-ts/github.ts
 "$root/tools/cached.sh" "$out/github-ts.wasm" "$plugin" "${common[@]}" -- "${build[@]}" "$plugin" -o "$out/github-ts.wasm"
 plugin=$root/tests/conformance/typescript/conform.ts to=$root/target/conformance/typescript.wasm
 "$root/tools/cached.sh" "$to" "$plugin" "${common[@]}" -- "${build[@]}" "$plugin" -o "$to"
+
+# The other engine; some 400 MB that no plugin for QuickJS needs, so it is no dependency of the SDK's.
+engine=$root/target/tools/starlingmonkey version=0.23.0
+if [ "$version" != "$(cat "$engine/version" 2>/dev/null)" ]; then
+  rm -rf "$engine"
+  mkdir -p "$engine"
+  npm install --prefix "$engine" --no-audit --no-fund --silent --save-exact "@bytecodealliance/componentize-js@$version"
+  echo "$version" > "$engine/version"
+fi
+export PAUSEGATE_COMPONENTIZE_JS=$engine/node_modules/@bytecodealliance/componentize-js/src/componentize.js
+to=$root/target/conformance/starlingmonkey.wasm
+"$root/tools/cached.sh" "$to" "$plugin" "${common[@]}" -- "${build[@]}" "$plugin" --engine starlingmonkey -o "$to"

@@ -25,7 +25,7 @@ struct pg_call {
   yyjson_val *fallbacks[PG_PARAMETERS_MAX];
   pg_piece pieces[PG_PIECES_MAX];
   pg_bytes context, state;
-  bool failed, paused;
+  bool failed, paused, happened, not_happened;
   pg_outcome outcome;
 };
 
@@ -436,15 +436,37 @@ static const pg_tool *find(const pg_plugin *plugin, const char *name) {
   return NULL;
 }
 
-pg_outcome pg_call_run(pg_call *call, const pg_plugin *plugin) {
+static void run(pg_call *call, const pg_plugin *plugin, void (*by)(pg_call *call)) {
   call->tool = find(plugin, call->given->tool);
   if (!call->tool)
     pg_fail(call, "not-found", "no tool named `%s`", call->given->tool);
   else if (read_arguments(call))
-    call->tool->run(call);
+    (by ? by : call->tool->run)(call);
+}
+
+pg_outcome pg_call_run(pg_call *call, const pg_plugin *plugin) {
+  run(call, plugin, NULL);
   call->outcome.pieces = call->pieces;
   call->outcome.state = call->state;
   /* A question counts, whatever came after it; it cannot come after a failure. */
   call->outcome.is = call->paused ? PG_PAUSED : call->failed ? PG_FAILED : PG_DONE;
+  return call->outcome;
+}
+
+void pg_happened(pg_call *call) { call->happened = true; }
+void pg_not_happened(pg_call *call) { call->not_happened = true; }
+
+pg_outcome pg_call_find(pg_call *call, const pg_plugin *plugin, void (*find_it)(pg_call *call)) {
+  run(call, plugin, find_it);
+  call->outcome.pieces = call->pieces;
+  /* A failure before it is known that it happened is one of looking; what says both says nothing. */
+  if (call->paused || call->happened == call->not_happened) {
+    call->outcome.is = PG_UNKNOWN;
+    if (call->failed) pg_log(PG_WARN, "it could not be found out what became of the call: %s", call->outcome.message);
+  } else if (call->not_happened) {
+    call->outcome.is = call->failed ? PG_UNKNOWN : PG_NOT_HAPPENED;
+  } else {
+    call->outcome.is = call->failed ? PG_FAILED : PG_DONE;
+  }
   return call->outcome;
 }

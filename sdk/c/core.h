@@ -44,7 +44,8 @@ typedef struct {
   pg_bytes bytes;
 } pg_piece;
 
-typedef enum { PG_DONE, PG_FAILED, PG_PAUSED } pg_outcome_case;
+/* The last two are of `PG_RECONCILE` alone, whose `PG_DONE` and `PG_FAILED` are how the call ended. */
+typedef enum { PG_DONE, PG_FAILED, PG_PAUSED, PG_NOT_HAPPENED, PG_UNKNOWN } pg_outcome_case;
 
 typedef struct {
   pg_outcome_case is;
@@ -64,13 +65,15 @@ pg_call *pg_call_new(const pg_given *given);
 void pg_call_free(pg_call *call);
 /* Runs one attempt; the outcome lives as long as the call. */
 pg_outcome pg_call_run(pg_call *call, const pg_plugin *plugin);
+/* What `find` says of the call, in place of the tool. */
+pg_outcome pg_call_find(pg_call *call, const pg_plugin *plugin, void (*find)(pg_call *call));
 
 /* The JSON Schema of a tool's arguments. The caller frees it. NULL, and words, if the table is wrong. */
 char *pg_input_schema(const pg_tool *tool, const char **wrong);
 /* NULL, or what is wrong with the tables. */
 const char *pg_check_plugin(const pg_plugin *plugin);
 
-/* ---- of the host, or of tests ---- */
+/* ---- of the host, or of tests; `pg_kv_…` and `pg_config` are too ---- */
 void pg_host_log(pg_level level, const char *message, size_t length);
 void pg_host_progress(double done, double total, const char *message);
 /* NULL, and the call has failed. */

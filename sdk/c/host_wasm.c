@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bindings/plugin_http.h"
-#include "core.h"
+#include "host_wasm.h"
 
 /* What crosses to the host is freed by the bindings, so it is a copy. */
-static plugin_http_string_t string_of(const char *text, size_t length) {
-  plugin_http_string_t made = {malloc(length ? length : 1), length};
+static plugin_sdk_string_t string_of(const char *text, size_t length) {
+  plugin_sdk_string_t made = {malloc(length ? length : 1), length};
   if (!made.ptr) abort();
   if (length) memcpy(made.ptr, text, length);
   return made;
@@ -26,9 +25,8 @@ static size_t letter(const unsigned char *text, size_t length) {
   return overlong || beyond ? 0 : bytes;
 }
 
-/* Text that is UTF-8, with U+FFFD for what is not: nothing else crosses to the host. */
-static plugin_http_string_t valid(const char *text, size_t length) {
-  plugin_http_string_t made = {malloc(3 * length + 1), 0};
+plugin_sdk_string_t pg_valid(const char *text, size_t length) {
+  plugin_sdk_string_t made = {malloc(3 * length + 1), 0};
   if (!made.ptr) abort();
   for (size_t at = 0; at < length;) {
     size_t bytes = letter((const unsigned char *)text + at, length - at);
@@ -39,16 +37,16 @@ static plugin_http_string_t valid(const char *text, size_t length) {
   return made;
 }
 
-static plugin_http_string_t string(const char *text) { return valid(text, strlen(text)); }
+static plugin_sdk_string_t string(const char *text) { return pg_valid(text, strlen(text)); }
 
-static plugin_http_option_string_t optional(const char *text) {
-  plugin_http_option_string_t made = {0};
+static plugin_sdk_option_string_t optional(const char *text) {
+  plugin_sdk_option_string_t made = {0};
   if (text) made.is_some = true, made.val = string(text);
   return made;
 }
 
 /* With a NUL at its end, and never freed: an instance lives for one attempt. */
-static const char *text_of(plugin_http_string_t given) {
+static const char *text_of(plugin_sdk_string_t given) {
   char *text = malloc(given.len + 1);
   if (!text) abort();
   if (given.len) memcpy(text, given.ptr, given.len);
@@ -160,7 +158,7 @@ static pausegate_plugin_types_content_t content_of(const pg_piece *piece) {
   switch (piece->is) {
     case PG_PIECE_TEXT:
       made.body.tag = PAUSEGATE_PLUGIN_TYPES_BODY_TEXT;
-      made.body.val.text = valid(piece->bytes.text, piece->bytes.length);
+      made.body.val.text = pg_valid(piece->bytes.text, piece->bytes.length);
       break;
     case PG_PIECE_JSON:
       made.body.tag = PAUSEGATE_PLUGIN_TYPES_BODY_STRUCTURED;
@@ -169,10 +167,18 @@ static pausegate_plugin_types_content_t content_of(const pg_piece *piece) {
     case PG_PIECE_BLOB:
       made.body.tag = PAUSEGATE_PLUGIN_TYPES_BODY_BLOB;
       made.body.val.blob.media_type = string(piece->media_type);
-      plugin_http_string_t bytes = string_of(piece->bytes.text, piece->bytes.length);
-      made.body.val.blob.data = (plugin_http_list_u8_t){bytes.ptr, bytes.len};
+      plugin_sdk_string_t bytes = string_of(piece->bytes.text, piece->bytes.length);
+      made.body.val.blob.data = (plugin_sdk_list_u8_t){bytes.ptr, bytes.len};
       break;
   }
+  return made;
+}
+
+static pausegate_plugin_types_success_t success_of(const pg_outcome *outcome) {
+  pausegate_plugin_types_success_t made = {0};
+  made.content.len = outcome->pieces_count;
+  made.content.ptr = array(outcome->pieces_count, sizeof *made.content.ptr);
+  for (size_t at = 0; at < outcome->pieces_count; at++) made.content.ptr[at] = content_of(&outcome->pieces[at]);
   return made;
 }
 
@@ -182,8 +188,8 @@ static void pause_of(const pg_outcome *outcome, pausegate_plugin_types_pause_t *
   if (outcome->context.text) made->context.is_some = true, made->context.val = string_of(outcome->context.text, outcome->context.length);
   made->ask = ask_of(&outcome->ask);
   if (outcome->state.text) {
-    plugin_http_string_t bytes = string_of(outcome->state.text, outcome->state.length);
-    made->state.is_some = true, made->state.val = (plugin_http_list_u8_t){bytes.ptr, bytes.len};
+    plugin_sdk_string_t bytes = string_of(outcome->state.text, outcome->state.length);
+    made->state.is_some = true, made->state.val = (plugin_sdk_list_u8_t){bytes.ptr, bytes.len};
   }
 }
 
@@ -225,9 +231,7 @@ void exports_pausegate_plugin_tools_call_tool(exports_pausegate_plugin_tools_cal
   switch (outcome.is) {
     case PG_DONE:
       ret->tag = PAUSEGATE_PLUGIN_TYPES_OUTCOME_DONE;
-      ret->val.done.content.len = outcome.pieces_count;
-      ret->val.done.content.ptr = array(outcome.pieces_count, sizeof *ret->val.done.content.ptr);
-      for (size_t at = 0; at < outcome.pieces_count; at++) ret->val.done.content.ptr[at] = content_of(&outcome.pieces[at]);
+      ret->val.done = success_of(&outcome);
       break;
     case PG_FAILED:
       ret->tag = PAUSEGATE_PLUGIN_TYPES_OUTCOME_FAILED;
@@ -237,6 +241,41 @@ void exports_pausegate_plugin_tools_call_tool(exports_pausegate_plugin_tools_cal
       ret->tag = PAUSEGATE_PLUGIN_TYPES_OUTCOME_PAUSE;
       pause_of(&outcome, &ret->val.pause);
       break;
+    default: break; /* Of `PG_RECONCILE` alone. */
+  }
+  fflush(NULL);
+  pg_call_free(call);
+}
+
+/* ---- what became of a call ---- */
+
+/* What the bindings made of the optional export: `PG_RECONCILE` exports it, of plugins that use it. */
+extern uint8_t *__wasm_export_exports_pausegate_plugin_reconcile_reconcile(uint8_t *call);
+
+static void (*finder)(pg_call *call);
+
+uint8_t *pg_reconcile_by(uint8_t *call, void (*find)(pg_call *call)) {
+  finder = find;
+  return __wasm_export_exports_pausegate_plugin_reconcile_reconcile(call);
+}
+
+void exports_pausegate_plugin_reconcile_reconcile(exports_pausegate_plugin_reconcile_call_t *given, exports_pausegate_plugin_reconcile_verdict_t *ret) {
+  pg_given call_given = given_of(given);
+  pg_call *call = pg_call_new(&call_given);
+  pg_outcome outcome = pg_call_find(call, &pg_this_plugin, finder);
+  memset(ret, 0, sizeof *ret);
+  switch (outcome.is) {
+    case PG_DONE:
+      ret->tag = EXPORTS_PAUSEGATE_PLUGIN_RECONCILE_VERDICT_HAPPENED;
+      ret->val.happened.val.ok = success_of(&outcome);
+      break;
+    case PG_FAILED:
+      ret->tag = EXPORTS_PAUSEGATE_PLUGIN_RECONCILE_VERDICT_HAPPENED;
+      ret->val.happened.is_err = true;
+      failure_of(&outcome, &ret->val.happened.val.err);
+      break;
+    case PG_NOT_HAPPENED: ret->tag = EXPORTS_PAUSEGATE_PLUGIN_RECONCILE_VERDICT_NOT_HAPPENED; break;
+    default: ret->tag = EXPORTS_PAUSEGATE_PLUGIN_RECONCILE_VERDICT_UNKNOWN; break;
   }
   fflush(NULL);
   pg_call_free(call);
@@ -245,13 +284,13 @@ void exports_pausegate_plugin_tools_call_tool(exports_pausegate_plugin_tools_cal
 /* ---- lines ---- */
 
 void pg_host_log(pg_level level, const char *message, size_t length) {
-  plugin_http_string_t line = valid(message, length);
+  plugin_sdk_string_t line = pg_valid(message, length);
   pausegate_plugin_log_write((pausegate_plugin_log_level_t)level, &line);
   free(line.ptr);
 }
 
 void pg_host_progress(double done, double total, const char *message) {
-  plugin_http_string_t line = string(message);
+  plugin_sdk_string_t line = string(message);
   pausegate_plugin_progress_report(done, total < 0 ? NULL : &total, &line);
   free(line.ptr);
 }

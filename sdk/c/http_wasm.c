@@ -3,14 +3,14 @@
 #include <string.h>
 #include <strings.h>
 
-#include "bindings/plugin_http.h"
+#include "bindings/plugin_sdk.h"
 #include "core.h"
 
 #define BODY_BYTES_MAX (8 * 1024 * 1024)
 #define CHUNK_BYTES (64 * 1024)
 #define WRITE_BYTES 4096
 
-static plugin_http_string_t slice(const char *text, size_t length) { return (plugin_http_string_t){(uint8_t *)text, length}; }
+static plugin_sdk_string_t slice(const char *text, size_t length) { return (plugin_sdk_string_t){(uint8_t *)text, length}; }
 
 static wasi_http_types_method_t method_of(const char *name) {
   static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
@@ -47,7 +47,7 @@ static bool address(wasi_http_types_borrow_outgoing_request_t message, const cha
   size_t length = strcspn(authority, "/?#");
   const char *path = authority + length;
   wasi_http_types_scheme_t scheme = {.tag = secure ? WASI_HTTP_TYPES_SCHEME_HTTPS : WASI_HTTP_TYPES_SCHEME_HTTP};
-  plugin_http_string_t where = slice(authority, length), what = slice(path, strcspn(path, "#"));
+  plugin_sdk_string_t where = slice(authority, length), what = slice(path, strcspn(path, "#"));
   char root[] = "/";
   if (what.len == 0) what = slice(root, 1);
   return length > 0 && wasi_http_types_method_outgoing_request_set_scheme(message, &scheme) &&
@@ -76,7 +76,7 @@ static void write_body(wasi_http_types_own_outgoing_body_t body, const pg_reques
     const uint8_t *bytes = request->body;
     for (size_t at = 0; at < request->body_length;) {
       size_t length = request->body_length - at < WRITE_BYTES ? request->body_length - at : WRITE_BYTES;
-      plugin_http_list_u8_t part = {(uint8_t *)bytes + at, length};
+      plugin_sdk_list_u8_t part = {(uint8_t *)bytes + at, length};
       wasi_io_streams_stream_error_t broken;
       /* A refused request closes its body; what it was refused for is in the response. */
       if (!wasi_io_streams_method_output_stream_blocking_write_and_flush(wasi_io_streams_borrow_output_stream(stream), &part, &broken)) break;
@@ -102,7 +102,7 @@ static const pg_response *read_response(pg_call *call, const pg_request *request
   char *text = malloc(room + 1);
   if (!text) abort();
   for (;;) {
-    plugin_http_list_u8_t part;
+    plugin_sdk_list_u8_t part;
     wasi_io_streams_stream_error_t error;
     if (!wasi_io_streams_method_input_stream_blocking_read(wasi_io_streams_borrow_input_stream(stream), CHUNK_BYTES, &part, &error)) {
       if (error.tag == WASI_IO_STREAMS_STREAM_ERROR_CLOSED) break;
@@ -118,7 +118,7 @@ static const pg_response *read_response(pg_call *call, const pg_request *request
     if (!text) abort();
     if (part.len) memcpy(text + length, part.ptr, part.len);
     length += part.len;
-    plugin_http_list_u8_free(&part);
+    plugin_sdk_list_u8_free(&part);
   }
   text[length] = 0;
   made->body = text;

@@ -210,6 +210,44 @@ typedef struct {
 /* The response, or NULL, and the call has failed. */
 const pg_response *pg_http(pg_call *call, const pg_request *request);
 
+/* ---- values that last from call to call, in the one bucket that the operator granted ---- */
+
+/* Where one cannot be kept or read the call has failed: `denied` without a grant, else `failed` with the host's words. */
+
+/* The most keys that `pg_kv_keys` hands out; of a bucket with more it fails. */
+#define PG_KV_KEYS_MAX 10000
+/* NULL where there is none. Ended by a NUL that `length`, which may be NULL, does not count. */
+const char *pg_kv_get(pg_call *call, const char *key, size_t *length);
+bool pg_kv_set(pg_call *call, const char *key, const void *value, size_t length);
+bool pg_kv_delete(pg_call *call, const char *key);
+bool pg_kv_exists(pg_call *call, const char *key);
+/* All keys, in order, ended by NULL; or NULL, and the call has failed. */
+const char *const *pg_kv_keys(pg_call *call);
+
+/* A setting that the operator made for this plugin, or NULL. */
+const char *pg_config(pg_call *call, const char *name);
+/* The names of all settings, in order, ended by NULL; or NULL, and the call has failed. */
+const char *const *pg_config_names(pg_call *call);
+
+/* ---- telling after a crash whether a call took effect, so that no person has to be asked ---- */
+
+/* Makes `find` the function that the host asks; once, outside any function, beside `PG_PLUGIN`. It has the call and its
+ * arguments and looks, for instance by `pg_idempotency_key` at the service; it runs as a read-only attempt. It says
+ * `pg_happened`, and then what the tool would, `pg_text` or `pg_fail`; or it says `pg_not_happened`. If it says neither, or
+ * both, a person is asked. */
+void pg_happened(pg_call *call);
+/* Now or later: the call may be made again. */
+void pg_not_happened(pg_call *call);
+#ifdef __wasm__
+uint8_t *pg_reconcile_by(uint8_t *call, void (*find)(pg_call *call));
+#define PG_RECONCILE(find) \
+  __attribute__((export_name("pausegate:plugin/reconcile@0.1.0#reconcile"))) uint8_t *pg_this_reconcile(uint8_t *call) { \
+    return pg_reconcile_by(call, find); \
+  }
+#else
+#define PG_RECONCILE(find) void (*const pg_this_reconcile)(pg_call *) = find;
+#endif
+
 /* ---- memory of the call ---- */
 
 void *pg_alloc(pg_call *call, size_t bytes);

@@ -35,12 +35,20 @@ void pg_test_free(pg_test *test) {
   free(test);
 }
 
-const pg_outcome *pg_test_run(pg_test *test) {
+static pg_call *next(pg_test *test) {
   assert(test->attempts <= PG_TEST_ANSWERS_MAX);
   pg_given *given = &test->givens[test->attempts];
   *given = test->given;
-  pg_call *call = test->calls[test->attempts++] = pg_call_new(given);
-  test->outcome = pg_call_run(call, &pg_this_plugin);
+  return test->calls[test->attempts++] = pg_call_new(given);
+}
+
+const pg_outcome *pg_test_find(pg_test *test, void (*find)(pg_call *call)) {
+  test->outcome = pg_call_find(next(test), &pg_this_plugin, find);
+  return &test->outcome;
+}
+
+const pg_outcome *pg_test_run(pg_test *test) {
+  test->outcome = pg_call_run(next(test), &pg_this_plugin);
   test->given.attempt++;
   return &test->outcome;
 }
@@ -82,3 +90,92 @@ const pg_response *pg_host_http(pg_call *call, const pg_request *request) {
   pg_fail(call, "failed", "%s: there is no network outside the sandbox: set `pg_test_http`", request->url);
   return NULL;
 }
+
+/* ---- values and settings, in memory ---- */
+
+typedef struct {
+  char *name, *bytes;
+  size_t length;
+} kept;
+
+static kept values[PG_TEST_VALUES_MAX], settings[PG_TEST_VALUES_MAX];
+
+/* The place of a name, or the first that is free. */
+static kept *place(kept *of, const char *name) {
+  kept *free_place = NULL;
+  for (size_t at = 0; at < PG_TEST_VALUES_MAX; at++) {
+    if (of[at].name && strcmp(of[at].name, name) == 0) return &of[at];
+    if (!of[at].name && !free_place) free_place = &of[at];
+  }
+  assert(free_place && "a test keeps PG_TEST_VALUES_MAX values");
+  return free_place;
+}
+
+static void forget(kept *each) {
+  free(each->name);
+  free(each->bytes);
+  *each = (kept){0};
+}
+
+static void keep(kept *of, const char *name, const void *bytes, size_t length) {
+  kept *to = place(of, name);
+  forget(to);
+  *to = (kept){strdup(name), malloc(length + 1), length};
+  if (!to->name || !to->bytes) abort();
+  if (length) memcpy(to->bytes, bytes, length);
+  to->bytes[length] = 0;
+}
+
+void pg_test_forget(void) {
+  for (size_t at = 0; at < PG_TEST_VALUES_MAX; at++) forget(&values[at]);
+}
+
+void pg_test_config(const char *name, const char *value) {
+  forget(place(settings, name));
+  if (value) keep(settings, name, value, strlen(value));
+}
+
+static const char *owned(pg_call *call, const kept *found) {
+  if (!found->name) return NULL;
+  char *made = pg_alloc(call, found->length + 1);
+  memcpy(made, found->bytes, found->length + 1);
+  return made;
+}
+
+const char *pg_kv_get(pg_call *call, const char *key, size_t *length) {
+  const kept *found = place(values, key);
+  if (length) *length = found->name ? found->length : 0;
+  return owned(call, found);
+}
+
+bool pg_kv_set(pg_call *call, const char *key, const void *value, size_t length) {
+  if (pg_ended(call)) return false;
+  keep(values, key, value, length);
+  return true;
+}
+
+bool pg_kv_delete(pg_call *call, const char *key) {
+  if (pg_ended(call)) return false;
+  forget(place(values, key));
+  return true;
+}
+
+bool pg_kv_exists(pg_call *call, const char *key) { return !pg_ended(call) && place(values, key)->name; }
+
+static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static const char *const *names(pg_call *call, const kept *of) {
+  const char **names = pg_alloc(call, (PG_TEST_VALUES_MAX + 1) * sizeof *names);
+  size_t count = 0;
+  for (size_t at = 0; at < PG_TEST_VALUES_MAX; at++)
+    if (of[at].name) names[count++] = pg_format(call, "%s", of[at].name);
+  names[count] = NULL;
+  qsort(names, count, sizeof *names, by_bytes);
+  return names;
+}
+
+const char *const *pg_kv_keys(pg_call *call) { return names(call, values); }
+
+const char *pg_config(pg_call *call, const char *name) { return owned(call, place(settings, name)); }
+
+const char *const *pg_config_names(pg_call *call) { return names(call, settings); }

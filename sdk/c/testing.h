@@ -30,6 +30,14 @@ void pg_test_state(pg_test *test, const char *state);
 const char *pg_test_text(const pg_outcome *outcome);
 const char *pg_test_json(const pg_outcome *outcome);
 
+/* What the plugin's function says became of the call: `PG_DONE` or `PG_FAILED` is how it ended, `PG_NOT_HAPPENED`, `PG_UNKNOWN`. */
+const pg_outcome *pg_test_find(pg_test *test, void (*find)(pg_call *call));
+/* Makes a setting; a NULL value takes it away. */
+void pg_test_config(const char *name, const char *value);
+/* Takes all values away that were kept: outside the sandbox they are in memory, at most `PG_TEST_VALUES_MAX` of each. */
+void pg_test_forget(void);
+#define PG_TEST_VALUES_MAX 256
+
 /* Answers requests from now on: there is no network. NULL fails the call. */
 extern const pg_response *(*pg_test_http)(pg_call *call, const pg_request *request);
 

@@ -47,6 +47,9 @@ func (call *Call) ID() string { return call.given.id }
 // Tool is the tool's name.
 func (call *Call) Tool() string { return call.given.tool }
 
+// Arguments reads the arguments, as they were checked and shown, into a struct.
+func (call *Call) Arguments(args any) error { return readInto(call.given.arguments, args) }
+
 // Attempt is 1 for the first attempt.
 func (call *Call) Attempt() int { return int(call.given.attempt) }
 

@@ -6,16 +6,20 @@ import (
 	"time"
 
 	_ "pausegate.example/sdk/internal/bindings"
+	export_reconcile "pausegate.example/sdk/internal/bindings/export_pausegate_plugin_reconcile"
 	export "pausegate.example/sdk/internal/bindings/export_pausegate_plugin_tools"
 	host_log "pausegate.example/sdk/internal/bindings/pausegate_plugin_log"
 	host_progress "pausegate.example/sdk/internal/bindings/pausegate_plugin_progress"
+	reconcile "pausegate.example/sdk/internal/bindings/pausegate_plugin_reconcile"
 	types "pausegate.example/sdk/internal/bindings/pausegate_plugin_types"
+	"pausegate.example/sdk/internal/finder"
 	wit "pausegate.example/sdk/internal/wit/types"
 )
 
 func init() {
 	export.List = catalog
 	export.Call = answerCall
+	export_reconcile.Ask = answerReconcile
 }
 
 func hostLog(level Level, message string) { host_log.Write(uint8(level), valid(message)) }
@@ -68,11 +72,39 @@ func answerCall(call types.Call) (made types.Outcome) {
 	case outcome.failed != nil:
 		return types.MakeOutcomeFailed(failureRecord(outcome.failed))
 	}
+	return types.MakeOutcomeDone(successRecord(outcome.done))
+}
+
+func successRecord(done []Content) types.Success {
 	success := types.Success{}
-	for _, content := range outcome.done {
+	for _, content := range done {
 		success.Content = append(success.Content, types.Content{Body: bodyOf(content)})
 	}
-	return types.MakeOutcomeDone(success)
+	return success
+}
+
+func answerReconcile(call types.Call) (made reconcile.Verdict) {
+	defer func() {
+		if recover() != nil {
+			made = reconcile.MakeVerdictUnknown()
+		}
+	}()
+	verdict := find(givenOf(call), func(call *Call) (Verdict, error) {
+		if finder.Find == nil {
+			return Unknown, nil
+		}
+		found, err := finder.Find(call)
+		return found.(Verdict), err
+	})
+	switch {
+	case verdict.failed != nil:
+		return reconcile.MakeVerdictHappened(wit.Err[types.Success, types.Failure](failureRecord(verdict.failed)))
+	case verdict.happened:
+		return reconcile.MakeVerdictHappened(wit.Ok[types.Success, types.Failure](successRecord(verdict.done)))
+	case verdict.notHappened:
+		return reconcile.MakeVerdictNotHappened()
+	}
+	return reconcile.MakeVerdictUnknown()
 }
 
 func givenOf(call types.Call) given {

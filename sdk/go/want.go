@@ -17,6 +17,9 @@ func WantHTTP(url string, methods []string, why string) {
 // WantEnv asks for a variable of the environment.
 func WantEnv(name, why string) { Want("env", map[string]any{"name": name}, why) }
 
+// WantKV asks for values that last; scope is "chain" or "plugin".
+func WantKV(scope, why string) { Want("kv", map[string]any{"scope": scope}, why) }
+
 // Want asks for anything else, with the keys of its grant line.
 func Want(capability string, scope map[string]any, why string) {
 	written, err := json.Marshal(scope)

@@ -1,4 +1,5 @@
-//! Where the cases run: the plugin of one language, with a folder, a web server and a variable granted to it.
+//! Where the cases run: the plugin of one language, with a folder, a web server, values, settings and a variable granted to
+//! it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,28 +9,52 @@ use serde_json::{Value, json};
 use super::Language;
 use crate::e2e::TestEnvironment;
 
+/// Of the server, which hands it back.
+const SECRET: &str = "hunter2-hunter2-hunter2";
 /// `DATA` and `SERVER` are put in.
 const GRANTS: &str = r#"
 [plugins.conform]
 digest = "any"
 env = { UNITS = "metric" }
+config = { units = "metric", place = "here" }
+kv = { scope = "plugin", quota = "1MiB" }
+reconcile = "believe"
 [[plugins.conform.fs]]
 path = "DATA"
 mount = "/data"
 access = "write"
 [[plugins.conform.http]]
-url = "SERVER/*"
+url = "SERVER/page"
 methods = ["GET"]
 private = true
+[[plugins.conform.http]]
+url = "SERVER/missing"
+methods = ["GET"]
+private = true
+[[plugins.conform.http]]
+url = "SERVER/secret"
+methods = ["GET"]
+private = true
+secret = { name = "TOKEN", source = "file", path = "token", header = "authorization", format = "Bearer {}" }
+[[plugins.conform.http]]
+url = "SERVER/missing-secret"
+methods = ["GET"]
+private = true
+secret = { name = "LOST", source = "file", path = "lost", header = "authorization", format = "Bearer {}" }
 "#;
 
 pub struct World {
-    env: TestEnvironment,
+    pub env: TestEnvironment,
     server: String,
 }
 
 impl World {
     pub fn new(language: &Language) -> Self {
+        Self::granting(language, GRANTS)
+    }
+
+    /// With these grants in place of all of them.
+    pub fn granting(language: &Language, grants: &str) -> Self {
         let env = TestEnvironment::new();
         assert!(env.add_conform(language.name), "no conformance plugin in {}: run `{}` first", language.title, language.built_by);
         let server = serve();
@@ -37,7 +62,8 @@ impl World {
         env.write("work/data/hello.txt", "grüß dich\n");
         env.write("work/data/folder/b.txt", "");
         env.write("work/data/folder/a.txt", "");
-        env.grants(&GRANTS.replace("DATA", data.to_str().unwrap()).replace("SERVER", &server));
+        env.write("home/.config/pausegate/token", SECRET);
+        env.grants(&grants.replace("DATA", data.to_str().unwrap()).replace("SERVER", &server));
         Self { env, server }
     }
 
@@ -82,7 +108,8 @@ impl World {
     }
 }
 
-/// Answers `/page` with a text and all else with 404, on a port of its own, until the tests end.
+/// Answers `/page` with a text, `/secret` with the secret that came along, and all else with 404, on a port of its own, until
+/// the tests end.
 fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -98,8 +125,13 @@ fn answer(mut stream: TcpStream) {
     let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
     let first = lines.next().unwrap_or_default();
     // Up to the empty line that ends the headers.
-    lines.by_ref().find(String::is_empty);
-    let (status, body) = if first.starts_with("GET /page ") { ("200 OK", "héllo") } else { ("404 Not Found", "") };
+    let headers: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
+    let came = headers.iter().find_map(|line| line.split_once("Bearer ")).map_or("nothing", |(_, secret)| secret);
+    let (status, body) = match first.split(' ').nth(1) {
+        Some("/page") => ("200 OK", "héllo".to_owned()),
+        Some("/secret") => ("200 OK", format!("it came: {came}")),
+        _ => ("404 Not Found", String::new()),
+    };
     let response = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
     // The other side may be gone.
     stream.write_all(response.as_bytes()).ok();

@@ -100,8 +100,12 @@ impl TestEnvironment {
 
     /// The conformance plugin in a language, as `conform`; false if it is not built.
     pub fn add_conform(&self, language: &str) -> bool {
+        self.add_conform_as(language, "conform")
+    }
+
+    pub fn add_conform_as(&self, language: &str, name: &str) -> bool {
         let from = target().join("conformance").join(format!("{language}.wasm"));
-        std::fs::copy(from, self.path("home/.local/share/pausegate/plugins/conform.wasm")).is_ok()
+        std::fs::copy(from, self.path("home/.local/share/pausegate/plugins").join(format!("{name}.wasm"))).is_ok()
     }
 
     fn add(&self, from: &Path, name: &str) {

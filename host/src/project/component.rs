@@ -1,6 +1,7 @@
 //! A component of what a compiler made: a core module for preview 1, or for nothing.
 
 use wasi_preview1_component_adapter_provider::{WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER};
+use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -10,10 +11,16 @@ use super::embedded::write_wit;
 /// Bytes of a core module; more is no plugin that a host would load.
 pub const CORE_BYTES_MAX: u64 = 64 << 20;
 
-/// Without `world` the module says itself, in a section that C bindings bring along, what it implements.
+/// The contract's optional export, and the world that has it.
+const RECONCILE: (&str, &str) = ("pausegate:plugin/reconcile@0.1.0#reconcile", "plugin-reconciling");
+
+/// Without `world` the module says itself, in a section that C bindings bring along, what it implements. A module that has
+/// the optional export implements that too, whatever either says.
 pub fn of_core(mut core: Vec<u8>, world: Option<&str>) -> Result<Vec<u8>, BuildError> {
     let told = |error: &dyn std::fmt::Display| BuildError::Component(format!("{error:#}"));
-    if let Some(world) = world {
+    let (export, reconciling) = RECONCILE;
+    let reconciling = exports(&core, export).then_some(reconciling);
+    for world in world.into_iter().chain(reconciling) {
         let (resolve, world) = contract(world)?;
         embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8, false).map_err(|error| told(&error))?;
     }
@@ -23,6 +30,13 @@ pub fn of_core(mut core: Vec<u8>, world: Option<&str>) -> Result<Vec<u8>, BuildE
         .and_then(|encoder| encoder.adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER))
         .and_then(|encoder| encoder.encode())
         .map_err(|error| told(&error))
+}
+
+/// What cannot be read exports nothing, and is refused where a component is made of it.
+fn exports(core: &[u8], name: &str) -> bool {
+    let sections = Parser::new(0).parse_all(core).map_while(Result::ok);
+    let exports = sections.filter_map(|payload| if let Payload::ExportSection(exports) = payload { Some(exports) } else { None });
+    exports.flatten().filter_map(Result::ok).any(|export| export.name == name)
 }
 
 /// A world of `wit/`.
@@ -52,6 +66,16 @@ mod tests {
         let component = of_core(wat::parse_str(CORE).unwrap(), Some("plugin")).unwrap();
         assert!(component.windows(28).any(|window| window == b"pausegate:plugin/tools@0.1.0"));
         assert_eq!(component[4], 0x0d, "the version that components have");
+    }
+
+    #[test]
+    fn what_can_tell_what_became_of_a_call_is_made_a_component_that_says_so() {
+        let name = "pausegate:plugin/reconcile@0.1.0";
+        let says_so = |component: &[u8]| component.windows(name.len()).any(|window| window == name.as_bytes());
+        let export = format!(r#"(func (export "{name}#reconcile") (param i32) (result i32) unreachable))"#);
+        let reconciling = CORE.strip_suffix(')').unwrap().to_owned() + &export;
+        assert!(says_so(&of_core(wat::parse_str(reconciling).unwrap(), Some("plugin")).unwrap()));
+        assert!(!says_so(&of_core(wat::parse_str(CORE).unwrap(), Some("plugin")).unwrap()));
     }
 
     #[test]

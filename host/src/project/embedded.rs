@@ -157,7 +157,7 @@ mod tests {
             (Language::Typescript, "plugin.ts", "plugin.test.ts", "sdk/wit/deps/http.wit"),
             (Language::Javascript, "plugin.js", "plugin.test.js", "sdk/bin/pausegate-js.mjs"),
             (Language::Go, "plugin.go", "plugin_test.go", "sdk/internal/bindings/wit_exports.go"),
-            (Language::C, "plugin.c", "plugin_test.c", "sdk/bindings/plugin_http_component_type.o"),
+            (Language::C, "plugin.c", "plugin_test.c", "sdk/bindings/plugin_sdk_component_type.o"),
         ];
         assert_eq!(expected.map(|(language, ..)| language), Language::ALL);
         for (language, source, test, sdk) in expected {

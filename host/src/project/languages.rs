@@ -14,10 +14,18 @@ use super::{BuildError, Folder, Language};
 use crate::file;
 
 /// The world that bindings of the SDKs are made for; what a plugin does not call is not imported.
-const WORLD: &str = "plugin-http";
+const WORLD: &str = "plugin-sdk";
 /// Sources of the C SDK that belong into a component.
-const C_SOURCES: [&str; 7] =
-    ["call.c", "schema.c", "host_wasm.c", "http_wasm.c", "yyjson/yyjson.c", "bindings/plugin_http.c", "bindings/plugin_http_component_type.o"];
+const C_SOURCES: [&str; 8] = [
+    "call.c",
+    "schema.c",
+    "host_wasm.c",
+    "http_wasm.c",
+    "kv_wasm.c",
+    "yyjson/yyjson.c",
+    "bindings/plugin_sdk.c",
+    "bindings/plugin_sdk_component_type.o",
+];
 
 pub fn build(folder: &Folder, cancel: &CancellationToken) -> Result<Vec<u8>, BuildError> {
     let scratch = tempfile::tempdir().map_err(|source| BuildError::Files { path: env::temp_dir(), source })?;

@@ -111,6 +111,25 @@ static const pg_parameter count[] = {{"count", PG_INTEGER}, {0}};
 static const pg_parameter all[] = {{"text", PG_STRING, .fallback = "\"t\""}, {"whole", PG_INTEGER}, {"number", PG_NUMBER, .optional = true},
                                    {"flag", PG_BOOLEAN, .fallback = "true"}, {"more", PG_ANY, .optional = true}, {0}};
 
+static void visit(pg_call *call) {
+  size_t length;
+  const char *before = pg_kv_get(call, "visits", &length);
+  int visits = before ? atoi(before) + 1 : 1;
+  CHECK(pg_kv_exists(call, "visits") == (before != NULL) && length == (before ? strlen(before) : 0));
+  const char *now = pg_format(call, "%d", visits);
+  CHECK(pg_kv_set(call, "visits", now, strlen(now)) && pg_kv_set(call, "gone", "", 0) && pg_kv_delete(call, "gone"));
+  const char *const *keys = pg_kv_keys(call);
+  CHECK(keys[0] && !keys[1]);
+  pg_text(call, "visit %d: %s", visits, keys[0]);
+}
+
+static void units(pg_call *call) {
+  const char *found = pg_config(call, "units");
+  const char *const *names = pg_config_names(call);
+  CHECK(found ? same(names[0], "units") && !names[1] : !names[0]);
+  pg_text(call, "%s", found ? found : "none");
+}
+
 static const pg_tool tools[] = {
     {.name = "remove", .about = "x", .parameters = path, .run = remove_file},
     {.name = "careless", .about = "x", .run = careless},
@@ -127,8 +146,22 @@ static const pg_tool tools[] = {
     {.name = "arguments", .about = "x", .parameters = all, .run = arguments},
     {.name = "fetch", .about = "x", .run = fetch},
     {.name = "talk", .about = "x", .run = talk},
+    {.name = "visit", .about = "x", .run = visit},
+    {.name = "units", .about = "x", .run = units},
     {0}};
 PG_PLUGIN(tools, NULL)
+
+static void found(pg_call *call) {
+  const char *path = pg_string(call, "path");
+  if (same(path, "done") || same(path, "refused") || same(path, "both")) pg_happened(call);
+  if (same(path, "never") || same(path, "both")) pg_not_happened(call);
+  if (same(path, "done")) pg_text(call, "removed %s", path);
+  if (same(path, "refused")) pg_fail(call, "conflict", "it is there");
+  if (same(path, "no way to look")) pg_fail(call, "unavailable", "no way");
+  if (same(path, "asks")) pg_ask_approval(call, "Did it?");
+}
+
+PG_RECONCILE(found)
 
 /* ---- promises ---- */
 
@@ -324,6 +357,41 @@ static void w44_w45_s18_wrong_tables_are_said_at_load(void) {
   CHECK(!pg_check_plugin(&pg_this_plugin));
 }
 
+static void values_last_from_call_to_call(void) {
+  pg_test *test = pg_test_new("visit", "{}");
+  CHECK(same(pg_test_text(pg_test_run(test)), "visit 1: visits"));
+  CHECK(same(pg_test_text(pg_test_run(test)), "visit 2: visits"));
+  pg_test_forget();
+  CHECK(same(pg_test_text(pg_test_run(test)), "visit 1: visits"));
+  pg_test_free(test);
+  pg_test_forget();
+}
+
+static void settings_are_those_of_the_test(void) {
+  pg_test *test = pg_test_new("units", "{}");
+  CHECK(same(pg_test_text(pg_test_run(test)), "none"));
+  pg_test_config("units", "metric");
+  CHECK(same(pg_test_text(pg_test_run(test)), "metric"));
+  pg_test_config("units", NULL);
+  CHECK(same(pg_test_text(pg_test_run(test)), "none"));
+  pg_test_free(test);
+}
+
+static void what_became_of_a_call_is_told_or_asked_of_a_person(void) {
+  static const struct { const char *path; pg_outcome_case is; const char *says; } all[] = {
+      {"done", PG_DONE, "removed done"}, {"refused", PG_FAILED, "it is there"}, {"never", PG_NOT_HAPPENED, NULL}, {"both", PG_UNKNOWN, NULL},
+      {"no way to look", PG_UNKNOWN, NULL}, {"asks", PG_UNKNOWN, NULL}, {"", PG_UNKNOWN, NULL}};
+  for (size_t at = 0; at < sizeof all / sizeof *all; at++) {
+    char arguments[100];
+    snprintf(arguments, sizeof arguments, "{\"path\": \"%s\"}", all[at].path);
+    pg_test *test = pg_test_new("remove", arguments);
+    const pg_outcome *found = pg_test_find(test, pg_this_reconcile);
+    CHECK(found->is == all[at].is);
+    CHECK(!all[at].says || same(all[at].says, found->is == PG_DONE ? pg_test_text(found) : found->message));
+    pg_test_free(test);
+  }
+}
+
 static void lines_go_to_standard_error(void) { message("talk", "{}"); }
 
 #define PROMISE(name) {#name, name}
@@ -344,6 +412,9 @@ int main(void) {
       PROMISE(s19_arguments_that_do_not_fit_are_named),
       PROMISE(what_is_left_out_has_its_fallback),
       PROMISE(requests_are_answered_by_the_test),
+      PROMISE(values_last_from_call_to_call),
+      PROMISE(settings_are_those_of_the_test),
+      PROMISE(what_became_of_a_call_is_told_or_asked_of_a_person),
       PROMISE(a_schema_says_what_the_table_says),
       PROMISE(w44_w45_s18_wrong_tables_are_said_at_load),
       PROMISE(lines_go_to_standard_error),

@@ -2,13 +2,12 @@
 /**
  * Builds and tests plugins.
  *
- *   pausegate-js build PLUGIN.ts [-o FILE.wasm]    makes a component
+ *   pausegate-js build PLUGIN.ts [-o FILE.wasm] [--engine NAME]    makes a component
  *   pausegate-js test FILE.test.ts…                runs tests under node, without a host
  */
 
 import { spawnSync } from "node:child_process";
 import * as fs from "node:fs";
-import { createRequire } from "node:module";
 import * as os from "node:os";
 import * as path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,7 +15,8 @@ import { parseArgs } from "node:util";
 
 import * as esbuild from "esbuild";
 
-import { addHeldPackages, held, release } from "./held-names.mjs";
+import { ENGINES, engineOf } from "./engines.mjs";
+import { addHeldPackages } from "./held-names.mjs";
 
 const sdk = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 
@@ -61,13 +61,22 @@ const thisSdk = {
 };
 
 /** In a component the host's modules stay imports, and the SDK's own ends are found. */
-const forHost = {
+const forHost = (engine) => ({
   name: "for-host",
   setup(build) {
-    build.onResolve({ filter: /^pausegate-sdk\/(globals|export)$/ }, ({ path: name }) => ({ path: path.join(sdk, `src/${path.basename(name)}.ts`) }));
-    build.onResolve({ filter: HOST }, ({ path: name }) => ({ path: held(name), external: true }));
+    build.onResolve({ filter: /^pausegate-sdk\/(globals|export|export-async|reconcile-export)$/ }, ({ path: name }) => ({
+      path: path.join(sdk, `src/${path.basename(name)}.ts`),
+    }));
+    build.onResolve({ filter: HOST }, ({ path: name, pluginData }) =>
+      pluginData === HOST || !engine.runsPromises ? { path: engine.imported(name), external: true } : { path: name, namespace: "host" },
+    );
+    // StarlingMonkey's modules of the host have no default export.
+    build.onLoad({ filter: HOST, namespace: "host" }, ({ path: name }) => ({
+      contents: `import * as host from ${JSON.stringify(name)}; export default host;`,
+      pluginData: HOST,
+    }));
   },
-};
+});
 
 async function bundle(file, around, options) {
   const contents = [...around.before, `import ${JSON.stringify("./" + path.basename(file))};`, ...around.after].join("\n");
@@ -84,22 +93,32 @@ async function bundle(file, around, options) {
   });
 }
 
-async function build(plugin, output) {
-  const around = { before: ['import "pausegate-sdk/globals";'], after: ['export { tools } from "pausegate-sdk/export";'] };
-  const made = await bundle(plugin, around, { minify: true, keepNames: true, target: "es2023", plugins: [forHost] });
+async function build(plugin, output, engine) {
+  const bundled = (...exported) => {
+    const after = exported.map(([name, from]) => `export { ${name} } from "pausegate-sdk/${from}";`);
+    const around = { before: ['import "pausegate-sdk/globals";'], after };
+    return bundle(plugin, around, { minify: true, keepNames: true, target: "es2023", plugins: [forHost(engine)] });
+  };
+  const tools = ["tools", engine.exports];
+  let made = await bundled(tools);
+  const uses = (name) => Object.keys(made.metafile.inputs).some((input) => path.resolve(input) === path.join(sdk, `src/${name}.ts`));
+  if (uses("async") && !engine.runsPromises) {
+    throw new Error('QuickJS runs no promises: `"pausegate": { "engine": "starlingmonkey" }` in package.json, or `tool` for `asyncTool`');
+  }
+  const exports = [];
+  // The contract's optional part is exported by plugins that have it.
+  if (uses("reconcile")) {
+    made = await bundled(tools, ["reconcile", "reconcile-export"]);
+    exports.push("reconcile");
+  }
   const imports = Object.values(made.metafile.outputs).flatMap((file) => file.imports.map((found) => found.path));
-  return inScratch((scratch) => {
-    const wit = writeWorld(scratch, imports.filter((name) => HOST.test(name)));
+  return inScratch(async (scratch) => {
+    const wit = writeWorld(scratch, imports.filter((name) => HOST.test(name)), exports);
     const js = path.join(scratch, "plugin.js");
     fs.writeFileSync(js, made.outputFiles[0].contents);
-    const wasm = path.join(scratch, "plugin.wasm");
-    const cli = createRequire(path.join(sdk, "package.json")).resolve("componentize-qjs/bin/componentize-qjs");
-    const run = spawnSync(process.execPath, [cli, "--wit", wit, "--world", "made", "--js", js, "--sync", "--output", wasm], { encoding: "utf8" });
-    if (run.status !== 0) {
-      process.stderr.write(run.stdout + run.stderr);
-      return 1;
-    }
-    replace(output, release(fs.readFileSync(wasm)));
+    const component = await engine.componentize({ sdk, plugin, wit, js, scratch });
+    if (!component) return 1;
+    replace(output, component);
     return 0;
   });
 }
@@ -122,14 +141,15 @@ async function inScratch(work) {
   }
 }
 
-/** A world with the imports that the bundle has and no more. */
-function writeWorld(scratch, imports) {
+/** A world with the imports that the bundle has and no more, and what it exports beside `tools`. */
+function writeWorld(scratch, imports, exports) {
   const wit = path.join(scratch, "wit");
   // A link in the repository, a copy in the package.
   const from = ["wit", "packed-wit"].map((name) => path.join(sdk, name)).find((name) => fs.existsSync(name));
   fs.cpSync(fs.realpathSync(from), wit, { recursive: true });
   addHeldPackages(wit);
   const lines = [...new Set(imports)].filter((name) => !name.startsWith("pausegate:")).map((name) => `  import ${name};\n`);
+  lines.push(...exports.map((name) => `  export ${name};\n`));
   fs.appendFileSync(path.join(wit, "plugin.wit"), `\nworld made {\n  include plugin;\n${lines.join("")}}\n`);
   return wit;
 }
@@ -148,17 +168,20 @@ async function test(files) {
   });
 }
 
-const usage = "usage: pausegate-js build PLUGIN.ts [-o FILE.wasm] | pausegate-js test FILE.test.ts…";
+const usage = "usage: pausegate-js build PLUGIN.ts [-o FILE.wasm] [--engine NAME] | pausegate-js test FILE.test.ts…";
 
 async function main() {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { output: { type: "string", short: "o" } } });
+  const { values, positionals } = parseArgs({ allowPositionals: true, options: { output: { type: "string", short: "o" }, engine: { type: "string" } } });
   const [command, ...files] = positionals;
   const missing = files.find((file) => !fs.existsSync(file));
   if (missing) {
     console.error(`there is no file \`${missing}\``);
     return 66;
   }
-  if (command === "build" && files.length === 1) return build(files[0], values.output ?? files[0].replace(/\.\w+$/, ".wasm"));
+  if (command === "build" && files.length === 1) {
+    const engine = values.engine ? ENGINES[values.engine] : engineOf(files[0]);
+    if (engine) return build(files[0], values.output ?? files[0].replace(/\.\w+$/, ".wasm"), engine);
+  }
   if (command === "test" && files.length > 0) return test(files);
   console.error(usage);
   return 64;

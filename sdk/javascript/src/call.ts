@@ -36,6 +36,10 @@ export class Call {
   get tool(): string {
     return this.#given.tool;
   }
+  /** The arguments as JSON has them, as they were checked and shown. */
+  get arguments(): any {
+    return JSON.parse(this.#given.arguments);
+  }
   /** 1 for the first attempt. */
   get attempt(): number {
     return this.#given.attempt;

@@ -7,16 +7,22 @@ import { WANTS } from "./want.ts";
 import { crossing, wellFormed } from "./wellformed.ts";
 
 export const tools = {
-  listTools() {
-    return { tools: [...TOOLS.values()].map((tool) => tool.record), wants: WANTS, meta: [] };
-  },
+  listTools,
   callTool(call: Given): Outcome {
     try {
       return crossing(attempt(call));
     } catch (error) {
-      // An error that got here would be a trap.
-      const message = `the plugin could not word its result: ${wellFormed(words(error))}`;
-      return { tag: "failed", val: { kind: "failed", message, retryAfterMs: null, effect: "maybe", meta: [] } };
+      return unworded(error);
     }
   },
 };
+
+export function listTools() {
+  return { tools: [...TOOLS.values()].map((tool) => tool.record), wants: WANTS, meta: [] };
+}
+
+/** An error that got so far would be a trap. */
+export function unworded(error: unknown): Outcome {
+  const message = `the plugin could not word its result: ${wellFormed(words(error))}`;
+  return { tag: "failed", val: { kind: "failed", message, retryAfterMs: null, effect: "maybe", meta: [] } };
+}

@@ -49,6 +49,11 @@ const EFFECTS = ["read-only", "idempotent", "once"];
 export function tool<I extends z.ZodObject | JsonSchema = JsonSchema<Record<string, never>>, O extends Schema = JsonSchema<unknown>>(
   definition: Definition<I, O>,
 ): Tool<Output<I>> {
+  return offered(definition);
+}
+
+/** The same for a handler of any kind; `async.ts` has promises. */
+export function offered<I extends z.ZodObject | JsonSchema, O extends Schema>(definition: Definition<I, O>): Tool<Output<I>> {
   const made = make(definition);
   const { name } = made.record;
   if (TOOLS.has(name)) throw new TypeError(`two tools are named \`${name}\``);
@@ -81,15 +86,35 @@ export function attempt(given: Given, tools: ReadonlyMap<string, Tool> = TOOLS):
   const call = new Call(given);
   return call.end(() => {
     try {
-      const tool = tools.get(given.tool);
-      if (!tool) throw new Failure("not-found", `no tool named \`${given.tool}\``);
-      return { tag: "done", val: success(tool.run(call, given.arguments)) };
+      return { tag: "done", val: success(found(given, tools).run(call, given.arguments)) };
     } catch (thrown) {
-      if (thrown instanceof Pause) return { tag: "pause", val: thrown.pause };
-      if (!(thrown instanceof Failure)) log.debug(trace(thrown));
-      return { tag: "failed", val: failureOf(thrown) };
+      return outcomeOf(thrown);
     }
   });
+}
+
+/** The same for a tool that may hand back a promise. */
+export async function attemptAsync(given: Given, tools: ReadonlyMap<string, Tool> = TOOLS): Promise<Outcome> {
+  const call = new Call(given);
+  let outcome: Outcome;
+  try {
+    outcome = { tag: "done", val: success(await found(given, tools).run(call, given.arguments)) };
+  } catch (thrown) {
+    outcome = outcomeOf(thrown);
+  }
+  return call.end(() => outcome);
+}
+
+function found(given: Given, tools: ReadonlyMap<string, Tool>): Tool {
+  const tool = tools.get(given.tool);
+  if (!tool) throw new Failure("not-found", `no tool named \`${given.tool}\``);
+  return tool;
+}
+
+function outcomeOf(thrown: unknown): Outcome {
+  if (thrown instanceof Pause) return { tag: "pause", val: thrown.pause };
+  if (!(thrown instanceof Failure)) log.debug(trace(thrown));
+  return { tag: "failed", val: failureOf(thrown) };
 }
 
 function trace(thrown: unknown): string {

@@ -4,8 +4,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { blob, type Call, Failure, json, jsonSchema, log, Pause, progress, text, tool, want } from "pausegate-sdk";
+import { asyncTool } from "pausegate-sdk/async";
+import * as config from "pausegate-sdk/config";
 import * as http from "pausegate-sdk/http";
-import { answerRequests, call } from "pausegate-sdk/testing";
+import * as kv from "pausegate-sdk/kv";
+import { happened, notHappened, unknown, type Verdict } from "pausegate-sdk/reconcile";
+import { answerRequests, call, callAsync, reconciled, settings, values } from "pausegate-sdk/testing";
 import { z } from "zod";
 
 import { approvalKey } from "../src/question.ts";
@@ -217,4 +221,79 @@ test("tools are offered and wants are kept", () => {
     log.info("line", { a: 1 }, new Error("x"));
     progress(1, 2, "half");
   });
+});
+
+test("values last from call to call", () => {
+  const visit = asking(() => {
+    const visits = Number(kv.getText("visits") ?? 0) + 1;
+    kv.set("visits", String(visits));
+    kv.set("gone", Uint8Array.of(0));
+    assert.deepEqual(kv.get("gone"), Uint8Array.of(0));
+    kv.remove("gone");
+    assert.deepEqual([kv.exists("visits"), kv.exists("gone"), kv.get("gone")], [true, false, undefined]);
+    return [...kv.keys(), String(visits)];
+  });
+  assert.deepEqual(call(visit).structured, ["visits", "1"]);
+  assert.deepEqual(call(visit).structured, ["visits", "2"]);
+  values.clear();
+  assert.deepEqual(call(visit).structured, ["visits", "1"]);
+});
+
+test("more keys than are handed out are too large", () => {
+  for (let key = 0; key <= kv.KEYS_MAX; key++) values.set(`k${key}`, Uint8Array.of());
+  assert.equal(call(asking(() => kv.keys())).failure?.kind, "too-large");
+  values.clear();
+});
+
+test("settings are those of the test", () => {
+  assert.equal(config.get("units"), undefined);
+  settings.set("units", "metric");
+  assert.deepEqual([config.get("units"), config.all()], ["metric", { units: "metric" }]);
+  settings.clear();
+});
+
+test("what became of a call is told, or asked of a person", () => {
+  const post = asking(() => "posted");
+  const find = (call: Call): Verdict => {
+    assert.deepEqual([call.tool, call.idempotencyKey], [post.record.name, "key_test"]);
+    switch (call.arguments.text) {
+      case "done":
+        return happened("posted");
+      case "refused":
+        return happened(new Failure("conflict", "it is there"));
+      case "never":
+        return notHappened;
+      case "error":
+        throw new Error("no way to look");
+      case "asks":
+        call.askApproval("Did it?");
+    }
+    return unknown;
+  };
+  const told = (text: string) => reconciled(find, post, { text });
+  const done = told("done");
+  assert.ok(done.tag === "happened" && done.val.tag === "ok");
+  assert.deepEqual(done.val.val.content[0]?.body, { tag: "text", val: "posted" });
+  const refused = told("refused");
+  assert.ok(refused.tag === "happened" && refused.val.tag === "err" && refused.val.val.kind === "conflict");
+  assert.deepEqual(told("never"), notHappened);
+  for (const text of ["error", "asks", ""]) assert.deepEqual(told(text), unknown, text);
+});
+
+test("a handler may be async, and its question is asked all the same", async () => {
+  const slow = asyncTool({
+    name: "slow",
+    description: "Waits.",
+    input: z.object({ ms: z.number() }),
+    async handler({ ms }, call) {
+      await new Promise((resume) => setTimeout(resume, ms));
+      if (ms === 2) throw new Failure("timeout", "too slow");
+      call.askApproval("Really?");
+      return "waited";
+    },
+  });
+  const first = await callAsync(slow, { ms: 1 });
+  assert.equal(first.pause?.reason, "Really?");
+  assert.equal((await first.answerAsync(true)).text, "waited");
+  assert.equal((await callAsync(slow, { ms: 2 })).failure?.kind, "timeout");
 });

@@ -14,16 +14,17 @@
         return f"removed {path}"
 """
 
-from . import http, log, want
+from . import config, http, kv, log, want
 from .call import Call, ask, ask_approval, ask_choice, ask_form, ask_other, ask_text, current, save, state
 from .content import Blob, Json, Text
 from .failure import Failure
 from .log import progress
 from .question import Approval, Choice, Form, Other, Pause, TextAnswer
+from .reconciling import NOT_HAPPENED, UNKNOWN, Verdict, happened, reconcile
 from .tool import Tool, tool
 
 __all__ = [
-    "Approval", "Blob", "Call", "Choice", "Failure", "Form", "Json", "Other", "Pause", "Text", "TextAnswer", "Tool",
-    "ask", "ask_approval", "ask_choice", "ask_form", "ask_other", "ask_text", "current", "http", "log", "progress",
-    "save", "state", "tool", "want",
+    "Approval", "Blob", "Call", "Choice", "Failure", "Form", "Json", "NOT_HAPPENED", "Other", "Pause", "Text", "TextAnswer", "Tool",
+    "UNKNOWN", "Verdict", "ask", "ask_approval", "ask_choice", "ask_form", "ask_other", "ask_text", "config", "current", "happened",
+    "http", "kv", "log", "progress", "reconcile", "save", "state", "tool", "want",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Makes a component of a plugin's module: `python -m pausegate.build PLUGIN.py [-o FILE.wasm] [-p FOLDER]…`."""
 
 import argparse
+import ast
 import os
 import shutil
 import subprocess
@@ -8,7 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-_WORLD = "plugin-http"
+_WORLD = "plugin-sdk"
+_RECONCILING_WORLD = "plugin-sdk-reconciling"
 _PACKAGE = Path(__file__).resolve().parent
 
 # The module is imported while the component is made: the snapshot keeps its tools, its schemas, and its own imports.
@@ -16,8 +18,9 @@ _ENTRY = """\
 import {module}
 from pausegate import export
 from pausegate.export import Tools
-export.made()
+export.made(reconciling={reconciling})
 """
+_RECONCILING_ENTRY = "from pausegate.reconciling_export import Reconcile\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,10 +47,13 @@ def build(plugin: Path, output: Path, path: list[Path]) -> int:
         # Only what belongs to the component: componentize-py puts every folder it is given in.
         place = Path(scratch)
         shutil.copytree(_PACKAGE, place / "sdk/pausegate", ignore=shutil.ignore_patterns("wit", "build.py", "testing.py", "__pycache__"))
-        (place / "pausegate_entry.py").write_text(_ENTRY.format(module=plugin.stem))
+        reconciling = _reconciles(plugin)
+        entry = _ENTRY.format(module=plugin.stem, reconciling=reconciling)
+        (place / "pausegate_entry.py").write_text(entry + (_RECONCILING_ENTRY if reconciling else ""))
+        world = _RECONCILING_WORLD if reconciling else _WORLD
         made = place / "plugin.wasm"
         folders = [place, place / "sdk", plugin.resolve().parent, *path]
-        command = [tool, "-d", str(_PACKAGE / "wit"), "-w", _WORLD, "componentize", "pausegate_entry", "-o", str(made)]
+        command = [tool, "-d", str(_PACKAGE / "wit"), "-w", world, "componentize", "pausegate_entry", "-o", str(made)]
         for folder in folders:
             command += ["-p", str(folder)]
         # Else componentize-py takes in the packages of the environment that it runs in.
@@ -59,6 +65,17 @@ def build(plugin: Path, output: Path, path: list[Path]) -> int:
             shutil.copyfile(made, beside)
             beside.replace(output)
     return code
+
+
+def _reconciles(plugin: Path) -> bool:
+    """Whether a function of the module is `@reconcile`: which world it is built for is settled before it is imported."""
+    try:
+        module = ast.parse(plugin.read_bytes(), plugin)
+    except SyntaxError:
+        return False  # componentize-py says it better.
+    functions = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
+    names = (getattr(decorator, "attr", getattr(decorator, "id", None)) for function in functions for decorator in function.decorator_list)
+    return "reconcile" in names
 
 
 def _componentize_py() -> str | None:

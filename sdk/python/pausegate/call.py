@@ -39,6 +39,11 @@ class Call:
         return self.given.tool
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments as they were checked and shown."""
+        return json.loads(self.given.arguments)
+
+    @property
     def attempt(self) -> int:
         """1 for the first attempt."""
         return self.given.attempt

@@ -15,8 +15,9 @@ from wit_world.imports import log as host_log
 from wit_world.imports import pausegate_plugin_types as wit
 from wit_world.imports import progress as host_progress
 
-from . import contract, http_wasi, log
+from . import config_wasi, contract, http_wasi, kv_wasi, log
 from .content import Blob, Json, Text
+from .reconciling import FINDERS
 from .tool import TOOLS, attempt
 from .want import WANTS
 
@@ -70,7 +71,7 @@ def _ask(ask: contract.Ask):
             return wit.Ask_Other(wit.Question(ask.kind, ask.schema))
 
 
-def _given(call) -> contract.Given:
+def given(call) -> contract.Given:
     answers = tuple(contract.Answer(a.key, _asked(a.asked), a.value, a.note, a.context) for a in call.answers)
     return contract.Given(
         call.tool, call.arguments, call.id, call.attempt, call.idempotency_key, call.time_left_ms, call.approved, answers, call.state
@@ -88,12 +89,20 @@ def _piece(piece) -> wit.Content:
     return wit.Content(body, [])
 
 
+def success(done: contract.Done) -> wit.Success:
+    return wit.Success([_piece(piece) for piece in done.content], [])
+
+
+def failure(failed: contract.Failed) -> wit.Failure:
+    return wit.Failure(failed.kind, _text(failed.message), failed.retry_after_ms, wit.EffectState[failed.effect.upper()], [])
+
+
 def _outcome(outcome: contract.Outcome):
     match outcome:
-        case contract.Done(content):
-            return wit.Outcome_Done(wit.Success([_piece(piece) for piece in content], []))
-        case contract.Failed(kind, message, wait, effect):
-            return wit.Outcome_Failed(wit.Failure(kind, _text(message), wait, wit.EffectState[effect.upper()], []))
+        case contract.Done():
+            return wit.Outcome_Done(success(outcome))
+        case contract.Failed():
+            return wit.Outcome_Failed(failure(outcome))
         case contract.Pause(key, reason, ask, context, state):
             return wit.Outcome_Pause(wit.Pause(_text(key), _text(reason), context, _ask(ask), state, []))
 
@@ -106,10 +115,10 @@ class Tools(exports.Tools):
 
     def call_tool(self, call: wit.Call):
         try:
-            return _outcome(attempt(_given(call)))
+            return _outcome(attempt(given(call)))
         except BaseException as error:  # An exception that got here would be a trap.
-            failure = f"the plugin could not word its result: {type(error).__name__}: {error}"
-            return wit.Outcome_Failed(wit.Failure("failed", failure, None, wit.EffectState.MAYBE, []))
+            words = f"the plugin could not word its result: {type(error).__name__}: {error}"
+            return wit.Outcome_Failed(wit.Failure("failed", words, None, wit.EffectState.MAYBE, []))
 
 
 class _Host(log.StandardError):
@@ -120,11 +129,16 @@ class _Host(log.StandardError):
         host_progress.report(done, total, _text(message))
 
 
-def made() -> None:
-    """Takes the tools that the plugin's module made; called once, at build."""
+def made(reconciling: bool) -> None:
+    """Takes the tools that the plugin's module made; called once, at build, which knows whether the component tells what
+    became of a call."""
     global CATALOG
     if not TOOLS:
         raise Err("the plugin has no tools: decorate a function with `@tool`")
+    if bool(FINDERS) != reconciling:
+        raise Err("a function that is `@reconcile` stands in the plugin's own module, the one that is built")
     CATALOG = catalog()
     log.send_to(_Host())
     http_wasi.install()
+    kv_wasi.install()
+    config_wasi.install()

@@ -3,6 +3,8 @@
 import os
 from traceback import walk_tb
 
+from . import contract
+
 # The most frames that are shown, the innermost ones.
 FRAMES_MAX = 8
 
@@ -51,6 +53,12 @@ def failure_of(error: BaseException) -> Failure:
         cause = cause.__cause__
     kind = next((kind for type_, kind in _KINDS_OF if isinstance(error, type_)), "failed")
     return Failure(kind, words_of(error))
+
+
+def failed(failure: Failure) -> contract.Failed:
+    """A failure as it crosses to the host."""
+    wait = None if failure.retry_after is None else max(0, min(round(failure.retry_after * 1000), 2**32 - 1))
+    return contract.Failed(failure.kind, failure.message, wait, failure.effect)
 
 
 def words_of(error: BaseException) -> str:

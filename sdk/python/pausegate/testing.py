@@ -11,6 +11,7 @@ from typing import Any
 
 from . import contract
 from .content import Json, Text
+from .reconciling import Find, Verdict, verdict
 from .schema import write
 from .tool import Tool, attempt
 
@@ -73,6 +74,11 @@ def call_with(tool: Tool, arguments: Any, *, approved: bool = False, state: Any 
     """A first attempt with JSON arguments; `state` as if an earlier question had saved it."""
     saved = None if state is None else json.dumps(write(state)).encode()
     return _run(tool, contract.Given(tool.name, json.dumps(write(arguments)), approved=approved, state=saved))
+
+
+def reconcile(find: Find, tool: str, **arguments: Any) -> Verdict:
+    """What the plugin's `@reconcile` function says became of a call of `tool`."""
+    return verdict(contract.Given(tool, json.dumps(write(arguments))), find)
 
 
 def _run(tool: Tool, given: contract.Given) -> Outcome:

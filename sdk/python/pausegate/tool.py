@@ -11,7 +11,7 @@ from typing import Any
 from . import contract, docs, log
 from .call import Call, working_on
 from .content import Blob, Json, Text, pieces
-from .failure import Failure, failure_of, trace_of
+from .failure import Failure, failed, failure_of, trace_of
 from .question import Pause
 from .schema import Field, Unsupported, object_schema, read_object, schema_of
 
@@ -120,8 +120,7 @@ def _outcome(call: Call, tools: dict[str, Tool]) -> contract.Outcome:
         failure = failure_of(error)
         if not isinstance(error, Failure):
             log.debug(trace_of(error))
-        wait = None if failure.retry_after is None else max(0, min(round(failure.retry_after * 1000), 2**32 - 1))
-        return contract.Failed(failure.kind, failure.message, wait, failure.effect)
+        return failed(failure)
 
 
 def _output_schema(returned: Any) -> dict[str, Any] | None:

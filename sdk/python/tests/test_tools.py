@@ -2,16 +2,19 @@
 
 import io
 import json
+import tempfile
 import unittest
 from contextlib import redirect_stderr
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pausegate import (
-    Approval, Blob, Call, Failure, Json, Pause, Text, TextAnswer, ask_approval, ask_choice, ask_form, ask_other, ask_text, current, http,
-    log, progress, save, state, want,
+    NOT_HAPPENED, UNKNOWN, Approval, Blob, Call, Failure, Json, Pause, Text, TextAnswer, ask_approval, ask_choice, ask_form, ask_other,
+    ask_text, config, current, happened, http, kv, log, progress, save, state, want,
 )  # fmt: skip
-from pausegate import contract
+from pausegate import contract, testing
+from pausegate.build import _reconciles
 from pausegate.testing import call, call_with
 from pausegate.tool import TOOLS, Tool, attempt
 
@@ -323,6 +326,77 @@ class Mistakes(Promises):
         self.addCleanup(want.WANTS.clear)
         want.fs("/build", "write", "removes files")
         self.assertEqual(json.loads(want.WANTS[0].scope), {"mount": "/build", "access": "write"})
+
+
+class Values(Promises):
+    def test_values_last_from_call_to_call(self):
+        def visit() -> list[str]:
+            visits = int(kv.get_text("visits") or 0) + 1
+            kv.set("visits", str(visits))
+            kv.set("gone", b"\x00")
+            self.assertEqual(kv.get("gone"), b"\x00")
+            kv.delete("gone")
+            self.assertEqual((kv.exists("visits"), kv.exists("gone"), kv.get("gone")), (True, False, None))
+            return [*kv.keys(), str(visits)]
+
+        self.addCleanup(kv.keep_with, kv.keep_with(kv.Memory()))
+        self.assertEqual(call(tool(visit)).structured, ["visits", "1"])
+        self.assertEqual(call(tool(visit)).structured, ["visits", "2"])
+
+    def test_more_keys_than_are_handed_out_are_too_large(self):
+        class Endless(kv.Memory):
+            def page(self, cursor):
+                return ["k"] * 100, 1
+
+        self.addCleanup(kv.keep_with, kv.keep_with(Endless()))
+        self.assertEqual(call(tool(kv.keys)).failure.kind, "too-large")
+
+    def test_settings_are_those_of_the_test(self):
+        self.assertEqual((config.get("units"), config.get("units", "none"), config.all()), (None, "none", {}))
+        self.addCleanup(config.read_from, config.read_from({"units": "metric"}))
+        self.assertEqual((config.get("units"), config.all()), ("metric", {"units": "metric"}))
+
+
+class Verdicts(Promises):
+    def test_what_became_of_a_call_is_told_or_asked_of_a_person(self):
+        def found(call: Call):
+            self.assertEqual((call.tool, call.idempotency_key), ("post", "key_test"))
+            match call.arguments["text"]:
+                case "done":
+                    return happened("posted")
+                case "refused":
+                    return happened(Failure("conflict", "it is there"))
+                case "never":
+                    return NOT_HAPPENED
+                case "error":
+                    raise OSError("no way to look")
+                case "asks":
+                    ask_approval("Did it?")
+                case "true":
+                    return True
+            return UNKNOWN
+
+        def told(text: str):
+            return testing.reconcile(found, "post", text=text)
+
+        self.assertEqual(told("done").result, contract.Done([Text("posted")]))
+        self.assertEqual(told("refused").result, contract.Failed("conflict", "it is there"))
+        self.assertEqual(told("never"), NOT_HAPPENED)
+        for text in ("error", "asks", "true", ""):
+            self.assertEqual(told(text), UNKNOWN, text)
+
+    def test_the_world_is_settled_by_the_module_s_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plugin = Path(folder, "plugin.py")
+            for text, expected in {
+                "@reconcile\ndef found(call): ...": True,
+                "@pausegate.reconcile\ndef found(call): ...": True,
+                "def reconcile(call): ...": False,
+                "'@reconcile'": False,
+                "@reconcile\ndef": False,
+            }.items():
+                plugin.write_text(text)
+                self.assertEqual(_reconciles(plugin), expected, text)
 
 
 if __name__ == "__main__":

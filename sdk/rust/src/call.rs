@@ -145,6 +145,16 @@ impl Call {
         &self.given.arguments
     }
 
+    /// One of them, for what has no parameters of its own, such as the function after `reconcile:`.
+    ///
+    /// # Errors
+    /// When it is not there, or is no `T`.
+    pub fn argument<T: DeserializeOwned>(&self, name: &str) -> Result<T> {
+        let mut all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&self.given.arguments)?;
+        let missing = || Failure::new(Kind::InvalidInput, format!("there is no argument `{name}`"));
+        Ok(serde_json::from_value(all.remove(name).ok_or_else(missing)?)?)
+    }
+
     /// 1 for the first attempt.
     pub fn attempt(&self) -> u32 {
         self.given.attempt

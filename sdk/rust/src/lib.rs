@@ -9,10 +9,12 @@ pub mod bindings;
 pub mod reconcile_bindings;
 
 mod call;
+pub mod config;
 mod content;
 mod export;
 mod failure;
 pub mod http;
+pub mod kv;
 pub mod log;
 mod question;
 mod reconcile;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pausegate_sdk::{
     Body, Call, Content, Effect, Effects, Failure, Json, Kind, Outcome, Plugin as _, Question, Reconcile as _, Result, STATE_BYTES_MAX, Stop,
-    Success, Tool, Verdict, Want, attempt, tool,
+    Success, Tool, Verdict, Want, attempt, kv, tool,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -290,4 +290,24 @@ fn the_catalog_holds_tools_and_wants() {
     // Read as JSON: the order of keys depends on who else builds serde_json.
     let scope: Value = serde_json::from_str(&catalog.wants[0].scope).unwrap();
     assert_eq!(scope, json!({"mount": "/build", "access": "write"}));
+}
+
+#[test]
+fn an_argument_is_read_by_its_name() {
+    let call = Call::test("any").arguments(json!({"count": 3}));
+    assert_eq!(call.argument::<u32>("count").unwrap(), 3);
+    for wrong in [call.argument::<String>("count").map(drop), call.argument::<u32>("none").map(drop)] {
+        assert!(wrong.unwrap_err().failure().is_some());
+    }
+}
+
+#[test]
+fn kept_values_are_listed_in_order_until_they_are_taken_away() {
+    kv::set("b", "2").unwrap();
+    kv::set("a", [0xff]).unwrap();
+    assert_eq!(kv::keys().unwrap(), ["a", "b"]);
+    assert_eq!((kv::get("a").unwrap(), kv::get_text("b").unwrap().as_deref()), (Some(vec![0xff]), Some("2")));
+    assert_eq!(kv::get_text("a").unwrap_err().kind(), Kind::Failed);
+    kv::delete("a").unwrap();
+    assert_eq!((kv::exists("a").unwrap(), kv::exists("b").unwrap(), kv::get("a").unwrap()), (false, true, None));
 }

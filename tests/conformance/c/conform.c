@@ -274,6 +274,64 @@ static void counter(pg_call *call) {
   pg_text(call, "%d", ++counted);
 }
 
+static void keep(pg_call *call) {
+  const char *value = pg_string(call, "value");
+  if (pg_kv_set(call, pg_string(call, "key"), value, strlen(value))) pg_text(call, "kept");
+}
+
+static void kept(pg_call *call) {
+  const char *key = pg_string(call, "key");
+  size_t length = 0;
+  const char *value = pg_kv_exists(call, key) ? pg_kv_get(call, key, &length) : NULL;
+  if (value)
+    pg_text_bytes(call, value, length);
+  else
+    pg_text(call, "nothing under `%s`", key);
+}
+
+static void forget(pg_call *call) {
+  if (pg_kv_delete(call, pg_string(call, "key"))) pg_text(call, "forgotten");
+}
+
+static void keys(pg_call *call) {
+  const char *all = "";
+  for (const char *const *key = pg_kv_keys(call); key && *key; key++) all = pg_format(call, "%s%s%s", all, *all ? "\n" : "", *key);
+  pg_text(call, "%s", all);
+}
+
+static void setting(pg_call *call) {
+  const char *value = pg_config(call, pg_string(call, "name")), *const *names = pg_config_names(call);
+  int count = 0;
+  while (names && names[count]) count++;
+  if (value)
+    pg_text(call, "%s, of %d", value, count);
+  else
+    pg_text(call, "none of %d", count);
+}
+
+/* A write is there or it is not; a file that says so was refused. */
+static void found(pg_call *call) {
+  FILE *file = fopen(pg_string(call, "path"), "r");
+  if (!file && errno == ENOENT) {
+    pg_not_happened(call);
+    return;
+  }
+  if (!file) {
+    pg_fail_errno(call, pg_string(call, "path"));
+    return;
+  }
+  char held[1024];
+  held[fread(held, 1, sizeof held - 1, file)] = 0;
+  fclose(file);
+  if (strcmp(held, pg_string(call, "text")) == 0) {
+    pg_happened(call);
+    pg_text(call, "written");
+  } else if (strcmp(held, "refused") == 0) {
+    pg_happened(call);
+    pg_fail(call, "conflict", "it was refused");
+  }
+}
+
 #define PARAMETERS(name_, ...) static const pg_parameter name_[] = {__VA_ARGS__, {0}}
 #define TEXTS "{\"items\": {\"type\": \"string\"}}"
 
@@ -291,6 +349,8 @@ PARAMETERS(path_and_text, {"path", PG_STRING}, {"text", PG_STRING});
 PARAMETERS(a_url, {"url", PG_STRING});
 PARAMETERS(a_name, {"name", PG_STRING});
 PARAMETERS(a_value, {"value", PG_ANY});
+PARAMETERS(a_key, {"key", PG_STRING});
+PARAMETERS(key_and_value, {"key", PG_STRING}, {"value", PG_STRING});
 PARAMETERS(a_failure, {"kind", PG_STRING}, {"message", PG_STRING}, {"retry_after_ms", PG_INTEGER, .optional = true},
            {"effect", PG_STRING, .fallback = "\"none\"", .schema = "{\"enum\": [\"none\", \"maybe\", \"happened\"]}"});
 PARAMETERS(all_types, {"string", PG_STRING}, {"integer", PG_INTEGER}, {"number", PG_NUMBER}, {"boolean", PG_BOOLEAN},
@@ -336,8 +396,14 @@ static const pg_tool tools[] = {
     {.name = "nothing", .about = "Hands nothing back.", .effects = PG_READ_ONLY, .run = nothing},
     {.name = "about", .about = "Tells what it knows of its call.", .effects = PG_READ_ONLY, .run = about},
     {.name = "counter", .about = "Counts its calls in memory, which does not last.", .effects = PG_READ_ONLY, .run = counter},
+    {.name = "keep", .about = "Keeps a text under a key.", .effects = PG_ONCE, .parameters = key_and_value, .run = keep},
+    {.name = "kept", .about = "Tells what is kept under a key.", .effects = PG_READ_ONLY, .parameters = a_key, .run = kept},
+    {.name = "forget", .about = "Takes a key away.", .effects = PG_ONCE, .parameters = a_key, .run = forget},
+    {.name = "keys", .about = "Lists the keys that are kept.", .effects = PG_READ_ONLY, .run = keys},
+    {.name = "setting", .about = "Tells a setting of the operator's.", .effects = PG_READ_ONLY, .parameters = a_name, .run = setting},
     {0}};
 
 static const pg_want wants[] = {{"fs", "{\"mount\": \"/data\", \"access\": \"write\"}", "reads and writes test files"}, {0}};
 
 PG_PLUGIN(tools, wants)
+PG_RECONCILE(found)

@@ -4,7 +4,9 @@ package main
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"os"
 	"strconv"
@@ -12,6 +14,9 @@ import (
 	"time"
 
 	pausegate "pausegate.example/sdk"
+	"pausegate.example/sdk/config"
+	"pausegate.example/sdk/kv"
+	"pausegate.example/sdk/reconcile"
 	"pausegate.example/sdk/web"
 )
 
@@ -263,4 +268,71 @@ func trip(call *pausegate.Call, args struct {
 	}
 	made.Asked = 3
 	return made, nil
+}
+
+type (
+	keyArgs struct {
+		Key string `json:"key"`
+	}
+	keepArgs struct {
+		Key   string `json:"key"`
+		Value string `json:"value"`
+	}
+	writeArgs struct {
+		Path string `json:"path"`
+		Text string `json:"text"`
+	}
+)
+
+func init() {
+	pausegate.NewTool("keep", "Keeps a text under a key.", pausegate.Once, func(_ *pausegate.Call, args keepArgs) (string, error) {
+		return "kept", kv.Set(args.Key, []byte(args.Value))
+	})
+	reading("kept", "Tells what is kept under a key.", func(_ *pausegate.Call, args keyArgs) (string, error) {
+		found, err := kv.Exists(args.Key)
+		if err != nil || !found {
+			return fmt.Sprintf("nothing under `%s`", args.Key), err
+		}
+		value, _, err := kv.Get(args.Key)
+		return string(value), err
+	})
+	pausegate.NewTool("forget", "Takes a key away.", pausegate.Once, func(_ *pausegate.Call, args keyArgs) (string, error) {
+		return "forgotten", kv.Delete(args.Key)
+	})
+	reading("keys", "Lists the keys that are kept.", func(_ *pausegate.Call, _ none) (string, error) {
+		keys, err := kv.Keys()
+		return strings.Join(keys, "\n"), err
+	})
+	reading("setting", "Tells a setting of the operator's.", func(_ *pausegate.Call, args struct {
+		Name string `json:"name"`
+	}) (string, error) {
+		all, err := config.All()
+		if err != nil {
+			return "", err
+		}
+		value, found, err := config.Get(args.Name)
+		if !found {
+			return fmt.Sprintf("none of %d", len(all)), err
+		}
+		return fmt.Sprintf("%s, of %d", value, len(all)), err
+	})
+	reconcile.With(found)
+}
+
+// A write is there or it is not; a file that says so was refused.
+func found(call *pausegate.Call) (pausegate.Verdict, error) {
+	var args writeArgs
+	if err := call.Arguments(&args); err != nil {
+		return pausegate.Unknown, err
+	}
+	held, err := os.ReadFile(args.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return pausegate.NotHappened, nil
+	case err == nil && string(held) == args.Text:
+		return pausegate.TookEffect("written", nil), nil
+	case string(held) == "refused":
+		return pausegate.TookEffect(nil, pausegate.Fail(pausegate.Conflict, "it was refused")), nil
+	}
+	return pausegate.Unknown, err
 }

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pausegate import (
-    Blob, Call, Failure, Json, Text, ask_approval, ask_choice, ask_form, ask_other, ask_text, http, log, progress, save, state, tool, want,
+    NOT_HAPPENED, UNKNOWN, Blob, Call, Failure, Json, Text, ask_approval, ask_choice, ask_form, ask_other, ask_text, config, happened,
+    http, kv, log, progress, reconcile, save, state, tool, want,
 )  # fmt: skip
 
 want.fs("/data", "write", "reads and writes test files")
@@ -333,3 +334,49 @@ def counter() -> str:
     global counted
     counted += 1
     return str(counted)
+
+
+@tool(effects="once")
+def keep(key: str, value: str) -> str:
+    """Keeps a text under a key."""
+    kv.set(key, value)
+    return "kept"
+
+
+@tool(effects="read-only")
+def kept(key: str) -> str:
+    """Tells what is kept under a key."""
+    return kv.get_text(key) if kv.exists(key) else f"nothing under `{key}`"
+
+
+@tool(effects="once")
+def forget(key: str) -> str:
+    """Takes a key away."""
+    kv.delete(key)
+    return "forgotten"
+
+
+@tool(effects="read-only")
+def keys() -> str:
+    """Lists the keys that are kept."""
+    return "\n".join(kv.keys())
+
+
+@tool(effects="read-only")
+def setting(name: str) -> str:
+    """Tells a setting of the operator's."""
+    value, count = config.get(name), len(config.all())
+    return f"none of {count}" if value is None else f"{value}, of {count}"
+
+
+@reconcile
+def found(call: Call):
+    """A write is there or it is not; a file that says so was refused."""
+    try:
+        with open(call.arguments["path"], encoding="utf-8") as file:
+            held = file.read()
+    except FileNotFoundError:
+        return NOT_HAPPENED
+    if held == call.arguments["text"]:
+        return happened("written")
+    return happened(Failure("conflict", "it was refused")) if held == "refused" else UNKNOWN

@@ -1,9 +1,12 @@
 /** The conformance plugin in TypeScript; `cases.json` says what each tool must do. */
 
 import { blob, Failure, json, KINDS, LEVELS, log, progress, text, tool, want, type Kind } from "pausegate-sdk";
+import * as config from "pausegate-sdk/config";
 import * as environment from "pausegate-sdk/env";
 import * as files from "pausegate-sdk/files";
 import * as http from "pausegate-sdk/http";
+import * as kv from "pausegate-sdk/kv";
+import { happened, notHappened, reconcile, unknown } from "pausegate-sdk/reconcile";
 import { z } from "zod";
 
 want.fs("/data", "write", "reads and writes test files");
@@ -347,4 +350,60 @@ tool({
   description: "Counts its calls in memory, which does not last.",
   effects: "read-only",
   handler: () => String(++counted),
+});
+
+tool({
+  name: "keep",
+  description: "Keeps a text under a key.",
+  effects: "once",
+  input: z.object({ key: z.string(), value: z.string() }),
+  handler({ key, value }) {
+    kv.set(key, value);
+    return "kept";
+  },
+});
+
+tool({
+  name: "kept",
+  description: "Tells what is kept under a key.",
+  effects: "read-only",
+  input: z.object({ key: z.string() }),
+  handler: ({ key }) => (kv.exists(key) ? (kv.getText(key) ?? "") : `nothing under \`${key}\``),
+});
+
+tool({
+  name: "forget",
+  description: "Takes a key away.",
+  effects: "once",
+  input: z.object({ key: z.string() }),
+  handler({ key }) {
+    kv.remove(key);
+    return "forgotten";
+  },
+});
+
+tool({ name: "keys", description: "Lists the keys that are kept.", effects: "read-only", handler: () => kv.keys().join("\n") });
+
+tool({
+  name: "setting",
+  description: "Tells a setting of the operator's.",
+  effects: "read-only",
+  input: z.object({ name: z.string() }),
+  handler({ name }) {
+    const [value, count] = [config.get(name), Object.keys(config.all()).length];
+    return value === undefined ? `none of ${count}` : `${value}, of ${count}`;
+  },
+});
+
+// A write is there or it is not; a file that says so was refused.
+reconcile((call) => {
+  const { path, text } = call.arguments;
+  try {
+    const held = files.readText(path);
+    if (held === text) return happened("written");
+    return held === "refused" ? happened(new Failure("conflict", "it was refused")) : unknown;
+  } catch (error) {
+    if (error instanceof Failure && error.kind === "not-found") return notHappened;
+    throw error;
+  }
 });

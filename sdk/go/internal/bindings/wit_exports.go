@@ -17,7 +17,9 @@
 package bindings
 
 import (
+	"pausegate.example/sdk/internal/bindings/export_pausegate_plugin_reconcile"
 	"pausegate.example/sdk/internal/bindings/export_pausegate_plugin_tools"
+	"pausegate.example/sdk/internal/bindings/pausegate_plugin_reconcile"
 	"pausegate.example/sdk/internal/bindings/pausegate_plugin_types"
 	witRuntime "pausegate.example/sdk/internal/wit/runtime"
 	witTypes "pausegate.example/sdk/internal/wit/types"
@@ -28,6 +30,281 @@ import (
 var staticPinner = runtime.Pinner{}
 var exportReturnArea = uintptr(witRuntime.Allocate(&staticPinner, (18 * 4), 4))
 var syncExportPinner = runtime.Pinner{}
+
+func Reconcile(arg0 uintptr) uintptr {
+
+	pinner := &syncExportPinner
+	value := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), 4)))
+	value0 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (3 * 4))))
+	value1 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (4 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (5 * 4))))
+	value2 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (7 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 * 4))))
+	result17 := make([]pausegate_plugin_types.Answer, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 10*4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 10*4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 9*4))))), index*(17*4))
+		value3 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		var variant pausegate_plugin_types.Ask
+		switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))) {
+		case 0:
+
+			variant = pausegate_plugin_types.MakeAskApproval()
+
+		case 1:
+			result := make([]pausegate_plugin_types.Choice, 0, *(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))))
+			for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4)))); index++ {
+				base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))), index*(5*4))
+				value4 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+				var option witTypes.Option[string]
+				switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))) {
+				case 0:
+
+					option = witTypes.None[string]()
+				case 1:
+					value5 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))))
+
+					option = witTypes.Some[string](value5)
+				default:
+					panic("unreachable")
+				}
+
+				result = append(result, pausegate_plugin_types.Choice{Value: value4, Label: option})
+			}
+
+			variant = pausegate_plugin_types.MakeAskChoice(result)
+
+		case 2:
+
+			variant = pausegate_plugin_types.MakeAskText()
+
+		case 3:
+			value6 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))))
+
+			variant = pausegate_plugin_types.MakeAskForm(value6)
+
+		case 4:
+			value7 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))))
+			value8 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))))
+
+			variant = pausegate_plugin_types.MakeAskOther(pausegate_plugin_types.Question{Kind: value7, Schema: value8})
+
+		default:
+			panic("unreachable")
+		}
+		value9 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (7 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (8 * 4))))
+		var option11 witTypes.Option[string]
+		switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (9 * 4)))) {
+		case 0:
+
+			option11 = witTypes.None[string]()
+		case 1:
+			value10 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (10 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (11 * 4))))
+
+			option11 = witTypes.Some[string](value10)
+		default:
+			panic("unreachable")
+		}
+		var option13 witTypes.Option[string]
+		switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (12 * 4)))) {
+		case 0:
+
+			option13 = witTypes.None[string]()
+		case 1:
+			value12 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (13 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (14 * 4))))
+
+			option13 = witTypes.Some[string](value12)
+		default:
+			panic("unreachable")
+		}
+		result16 := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(base), (16 * 4))))
+		for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (16 * 4)))); index++ {
+			base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (15 * 4))))), index*(4*4))
+			value14 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+			value15 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+			result16 = append(result16, witTypes.Tuple2[string, string]{F0: value14, F1: value15})
+		}
+
+		result17 = append(result17, pausegate_plugin_types.Answer{Key: value3, Asked: variant, Value: value9, Note: option11, Context: option13, Meta: result16})
+	}
+
+	var option19 witTypes.Option[[]uint8]
+	switch uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 11*4)))) {
+	case 0:
+
+		option19 = witTypes.None[[]uint8]()
+	case 1:
+		value18 := unsafe.Slice((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 12*4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 13*4))))
+
+		option19 = witTypes.Some[[]uint8](value18)
+	default:
+		panic("unreachable")
+	}
+	result22 := make([]witTypes.Tuple2[string, string], 0, *(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 15*4))))
+	for index := 0; index < int(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 15*4)))); index++ {
+		base := unsafe.Add(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (8 + 14*4))))), index*(4*4))
+		value20 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)))
+		value21 := unsafe.String((*uint8)(unsafe.Pointer(uintptr(*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4)))))), *(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))))
+
+		result22 = append(result22, witTypes.Tuple2[string, string]{F0: value20, F1: value21})
+	}
+
+	witRuntime.Unpin()
+	result23 := export_pausegate_plugin_reconcile.Reconcile(pausegate_plugin_types.Call{Id: value, Tool: value0, Arguments: value1, Attempt: uint32(*(*int32)(unsafe.Add(unsafe.Pointer(arg0), (6 * 4)))), IdempotencyKey: value2, TimeLeftMs: uint32(*(*int32)(unsafe.Add(unsafe.Pointer(arg0), (9 * 4)))), Approved: (uint8(*(*uint32)(unsafe.Add(unsafe.Pointer(arg0), (4 + 9*4)))) != 0), Answers: result17, State: option19, Meta: result22})
+
+	switch result23.Tag() {
+	case pausegate_plugin_reconcile.Verdict_Happened:
+		payload := result23.Happened()
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(0))
+
+		switch payload.Tag() {
+		case witTypes.ResultOk:
+			payload := payload.Ok()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 4)) = int8(int32(0))
+			slice29 := (payload).Content
+			length31 := uint32(len(slice29))
+			result30 := witRuntime.Allocate(pinner, uintptr(length31*(7*4)), 4)
+			for index, element := range slice29 {
+				base := unsafe.Add(result30, index*(7*4))
+
+				switch (element).Body.Tag() {
+				case pausegate_plugin_types.Body_Text:
+					payload := (element).Body.Text()
+					*(*int8)(unsafe.Add(unsafe.Pointer(base), 0)) = int8(int32(0))
+					utf8 := unsafe.Pointer(unsafe.StringData(payload))
+					pinner.Pin(utf8)
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uint32(len(payload)))
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uintptr(uintptr(utf8)))
+
+				case pausegate_plugin_types.Body_Structured:
+					payload := (element).Body.Structured()
+					*(*int8)(unsafe.Add(unsafe.Pointer(base), 0)) = int8(int32(1))
+					utf824 := unsafe.Pointer(unsafe.StringData(payload))
+					pinner.Pin(utf824)
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uint32(len(payload)))
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uintptr(uintptr(utf824)))
+
+				case pausegate_plugin_types.Body_Blob:
+					payload := (element).Body.Blob()
+					*(*int8)(unsafe.Add(unsafe.Pointer(base), 0)) = int8(int32(2))
+					utf825 := unsafe.Pointer(unsafe.StringData((payload).MediaType))
+					pinner.Pin(utf825)
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uint32(len((payload).MediaType)))
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uintptr(uintptr(utf825)))
+					data := unsafe.Pointer(unsafe.SliceData((payload).Data))
+					pinner.Pin(data)
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (4 * 4))) = uint32(uint32(len((payload).Data)))
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uintptr(uintptr(data)))
+
+				default:
+					panic("unreachable")
+				}
+				slice := (element).Meta
+				length := uint32(len(slice))
+				result28 := witRuntime.Allocate(pinner, uintptr(length*(4*4)), 4)
+				for index, element := range slice {
+					base := unsafe.Add(result28, index*(4*4))
+					utf826 := unsafe.Pointer(unsafe.StringData((element).F0))
+					pinner.Pin(utf826)
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).F0)))
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf826)))
+					utf827 := unsafe.Pointer(unsafe.StringData((element).F1))
+					pinner.Pin(utf827)
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).F1)))
+					*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf827)))
+
+				}
+
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (6 * 4))) = uint32(length)
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (5 * 4))) = uint32(uintptr(uintptr(result28)))
+
+			}
+
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (3 * 4))) = uint32(length31)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (2 * 4))) = uint32(uintptr(uintptr(result30)))
+			slice34 := (payload).Meta
+			length36 := uint32(len(slice34))
+			result35 := witRuntime.Allocate(pinner, uintptr(length36*(4*4)), 4)
+			for index, element := range slice34 {
+				base := unsafe.Add(result35, index*(4*4))
+				utf832 := unsafe.Pointer(unsafe.StringData((element).F0))
+				pinner.Pin(utf832)
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).F0)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf832)))
+				utf833 := unsafe.Pointer(unsafe.StringData((element).F1))
+				pinner.Pin(utf833)
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).F1)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf833)))
+
+			}
+
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (5 * 4))) = uint32(length36)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (4 * 4))) = uint32(uintptr(uintptr(result35)))
+
+		case witTypes.ResultErr:
+			payload := payload.Err()
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 4)) = int8(int32(1))
+			utf837 := unsafe.Pointer(unsafe.StringData((payload).Kind))
+			pinner.Pin(utf837)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (3 * 4))) = uint32(uint32(len((payload).Kind)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (2 * 4))) = uint32(uintptr(uintptr(utf837)))
+			utf838 := unsafe.Pointer(unsafe.StringData((payload).Message))
+			pinner.Pin(utf838)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (5 * 4))) = uint32(uint32(len((payload).Message)))
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (4 * 4))) = uint32(uintptr(uintptr(utf838)))
+
+			switch (payload).RetryAfterMs.Tag() {
+			case witTypes.OptionNone:
+				*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (6 * 4))) = int8(int32(0))
+
+			case witTypes.OptionSome:
+				payload := (payload).RetryAfterMs.Some()
+				*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (6 * 4))) = int8(int32(1))
+				*(*int32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (4 + 6*4))) = int32(payload)
+
+			default:
+				panic("unreachable")
+			}
+			*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 6*4))) = int8(int32((payload).Effect))
+			slice41 := (payload).Meta
+			length43 := uint32(len(slice41))
+			result42 := witRuntime.Allocate(pinner, uintptr(length43*(4*4)), 4)
+			for index, element := range slice41 {
+				base := unsafe.Add(result42, index*(4*4))
+				utf839 := unsafe.Pointer(unsafe.StringData((element).F0))
+				pinner.Pin(utf839)
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), 4)) = uint32(uint32(len((element).F0)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), 0)) = uint32(uintptr(uintptr(utf839)))
+				utf840 := unsafe.Pointer(unsafe.StringData((element).F1))
+				pinner.Pin(utf840)
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (3 * 4))) = uint32(uint32(len((element).F1)))
+				*(*uint32)(unsafe.Add(unsafe.Pointer(base), (2 * 4))) = uint32(uintptr(uintptr(utf840)))
+
+			}
+
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 8*4))) = uint32(length43)
+			*(*uint32)(unsafe.Add(unsafe.Pointer(exportReturnArea), (8 + 7*4))) = uint32(uintptr(uintptr(result42)))
+
+		default:
+			panic("unreachable")
+		}
+
+	case pausegate_plugin_reconcile.Verdict_NotHappened:
+
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(1))
+
+	case pausegate_plugin_reconcile.Verdict_Unknown:
+
+		*(*int8)(unsafe.Add(unsafe.Pointer(exportReturnArea), 0)) = int8(int32(2))
+
+	default:
+		panic("unreachable")
+	}
+	return exportReturnArea
+
+}
+
+func wasm_export_post_return_pausegate_plugin_reconcile_reconcile(result uintptr) {
+	syncExportPinner.Unpin()
+}
 
 //go:wasmexport pausegate:plugin/tools@0.1.0#list-tools
 func wasm_export_pausegate_plugin_tools_list_tools() uintptr {

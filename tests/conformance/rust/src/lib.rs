@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
 
 use pausegate_sdk::log::{self, Level};
-use pausegate_sdk::{Call, Content, Effect, Failure, Json, Kind, Question, Result, Want, http, progress, tool};
+use pausegate_sdk::{Call, Content, Effect, Failure, Json, Kind, Question, Result, Verdict, Want, config, http, kv, progress, tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -337,10 +337,57 @@ fn counter() -> Result<String> {
     Ok((COUNTED.fetch_add(1, Ordering::Relaxed) + 1).to_string())
 }
 
+/// Keeps a text under a key.
+#[tool(effects = "once")]
+fn keep(key: String, value: String) -> Result<String> {
+    kv::set(&key, value)?;
+    Ok("kept".into())
+}
+
+/// Tells what is kept under a key.
+#[tool(effects = "read-only")]
+fn kept(key: String) -> Result<String> {
+    Ok(if kv::exists(&key)? { kv::get_text(&key)?.unwrap_or_default() } else { format!("nothing under `{key}`") })
+}
+
+/// Takes a key away.
+#[tool(effects = "once")]
+fn forget(key: String) -> Result<String> {
+    kv::delete(&key)?;
+    Ok("forgotten".into())
+}
+
+/// Lists the keys that are kept.
+#[tool(effects = "read-only")]
+fn keys() -> Result<String> {
+    Ok(kv::keys()?.join("\n"))
+}
+
+/// Tells a setting of the operator's.
+#[tool(effects = "read-only")]
+fn setting(name: String) -> Result<String> {
+    let all = config::all()?.len();
+    Ok(config::get(&name)?.map_or_else(|| format!("none of {all}"), |value| format!("{value}, of {all}")))
+}
+
+/// A write is there or it is not; a file that says so was refused.
+fn found(call: &Call) -> Result<Verdict> {
+    let text: String = call.argument("text")?;
+    match std::fs::read_to_string(call.argument::<String>("path")?) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Verdict::NotHappened),
+        Err(error) => Err(error.into()),
+        Ok(held) if held == text => Verdict::happened("written"),
+        Ok(held) if held == "refused" => Ok(Verdict::Happened(Err(Failure::new(Kind::Conflict, "it was refused")))),
+        Ok(_) => Ok(Verdict::Unknown),
+    }
+}
+
 pausegate_sdk::export! {
     tools: [
         echo, types, any, fail, crash, approve, approve_both, choose, paint, text, form, rate, trip, swallow, save_much, say, count, read,
-        write, list, get, env, now, random, big, length, broken, pieces, nothing, about, counter,
+        write, list, get, env, now, random, big, length, broken, pieces, nothing, about, counter, keep,
+        kept, forget, keys, setting,
     ],
     wants: [Want::fs("/data", "write", "reads and writes test files")],
+    reconcile: found,
 }

@@ -1,6 +1,13 @@
 //! What authors of tools type: `new`, `build`, and components that were made for something else.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, ChildStderr};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::TestEnvironment;
 
@@ -73,4 +80,76 @@ fn a_component_without_the_contract_is_a_plugin_on_the_operator_s_word_alone() {
     assert_eq!(env.pausegate(&["call", "adder__add", r#"{"a": 1, "b": 2}"#]).code, Some(75));
     env.grants("[plugins.adder]\ndigest = \"any\"\nadapt = \"yes\"\n");
     assert_eq!(env.pausegate(&["tools"]).code, Some(78));
+}
+
+/// Stands for a compiler: `plugin.py` holds the path of what it makes.
+const COMPILER: &str =
+    "#!/bin/sh\nread -r made < plugin.py\n[ -n \"$made\" ] || { echo 'the source is empty' >&2; exit 1; }\nexec /bin/cp \"$made\" \"$5\"\n";
+/// Nothing waits so long but a test that fails.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// `build --watch`, and the lines of its standard error.
+struct Watching {
+    child: Child,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Watching {
+    fn start(env: &TestEnvironment) -> Self {
+        let mut child = env.spawn(&["build", "tidy", "--watch"]);
+        let (sender, lines) = mpsc::channel();
+        let stderr: ChildStderr = child.stderr.take().unwrap();
+        std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Self { child, lines }
+    }
+
+    /// What it says until it waits for the next change.
+    fn until_it_waits(&self) -> String {
+        let mut said = String::new();
+        loop {
+            let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("it does not wait for a change; it said {said}"));
+            if line.contains("waiting for a change") {
+                return said;
+            }
+            said += &(line + "\n");
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.child.kill().and_then(|()| self.child.wait()).ok();
+    }
+}
+
+#[test]
+fn a_watched_project_is_built_again_whenever_its_source_is_saved() {
+    let env = TestEnvironment::new();
+    let built = |plugin: &str| env.path("home/.local/share/pausegate/plugins").join(format!("{plugin}.wasm"));
+    let save = |text: &str| env.write("work/tidy/plugin.py", text);
+    let made = || fs::read(env.path("work/tidy/plugins/tidy.wasm")).unwrap();
+    save(&format!("{}\n", built("files").display()));
+    for tool in ["componentize-py", "python"] {
+        env.write(&format!("work/tidy/.venv/bin/{tool}"), COMPILER);
+        fs::set_permissions(env.path("work/tidy/.venv/bin").join(tool), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut watching = Watching::start(&env);
+    watching.until_it_waits();
+    assert!(made() == fs::read(built("files")).unwrap(), "at the start");
+
+    save(&format!("{}\n", built("survey").display()));
+    let said = watching.until_it_waits();
+    assert!(made() == fs::read(built("survey")).unwrap(), "after a change: {said}");
+
+    // What does not build is said, and what was built stays; it goes on.
+    save("\n");
+    let said = watching.until_it_waits();
+    assert!(said.contains("the source is empty"), "{said}");
+    assert!(made() == fs::read(built("survey")).unwrap());
+    save(&format!("{}\n", built("files").display()));
+    let said = watching.until_it_waits();
+    assert!(made() == fs::read(built("files")).unwrap(), "after a repair: {said}");
+
+    kill_process(Pid::from_child(&watching.child), Signal::INT).unwrap();
+    assert_eq!(watching.child.wait().unwrap().code(), Some(130));
 }

@@ -19,6 +19,7 @@ mod files;
 mod follow;
 mod held_back;
 mod imports;
+mod languages;
 mod let_go;
 mod limits;
 mod loading;

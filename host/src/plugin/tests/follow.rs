@@ -1,7 +1,7 @@
 //! The plugin directory of a host that runs long.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tokio::sync::mpsc;
 
@@ -9,21 +9,25 @@ use super::*;
 use crate::call::kind;
 
 /// A machine that is busy takes long to look; nothing waits for this but a test that fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(300);
 
-struct World {
-    dir: TempDir,
-    plugins: Arc<WasmPlugins>,
-    changes: mpsc::UnboundedReceiver<Change>,
+pub(super) struct World {
+    pub dir: TempDir,
+    pub plugins: Arc<WasmPlugins>,
+    pub changes: mpsc::UnboundedReceiver<Change>,
     _following: Following,
 }
 
 impl World {
     /// A directory with these, followed.
     async fn of(files: &[(&str, &str)]) -> Self {
+        Self::with_cache(files, None).await
+    }
+
+    pub async fn with_cache(files: &[(&str, &str)], cache: Option<PathBuf>) -> Self {
         let dir = tempfile::tempdir().unwrap();
         files.iter().for_each(|(name, from)| put(dir.path(), name, &bytes(from)));
-        let mut config = PluginConfig::new(dir.path(), None);
+        let mut config = PluginConfig::new(dir.path(), cache);
         config.resolver = Arc::new(web::TestNames);
         config.secrets = Arc::new(secrets::TestSecrets);
         let plugins = Arc::new(WasmPlugins::load(config).await.unwrap());
@@ -34,7 +38,7 @@ impl World {
         Self { dir, plugins, changes, _following: following }
     }
 
-    async fn next(&mut self) -> Change {
+    pub async fn next(&mut self) -> Change {
         tokio::time::timeout(PATIENCE, self.changes.recv()).await.expect("a change is told").expect("the follower lives")
     }
 
@@ -42,7 +46,7 @@ impl World {
         put(self.dir.path(), name, bytes);
     }
 
-    fn digest(&self, name: &str) -> Option<Digest> {
+    pub fn digest(&self, name: &str) -> Option<Digest> {
         self.plugins.loaded().get(name).cloned()
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::call::kind;
 
-async fn load(dir: &TempDir, cache: &TempDir) -> (WasmPlugins, Vec<LoadStage>) {
+pub(super) async fn load(dir: &TempDir, cache: &TempDir) -> (WasmPlugins, Vec<LoadStage>) {
     let stages = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&stages);
     let mut config = PluginConfig::new(dir.path(), Some(cache.path().join("compiled")));

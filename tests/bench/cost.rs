@@ -13,6 +13,8 @@ mod call;
 mod chain;
 #[path = "cost/door.rs"]
 mod door;
+#[path = "cost/journey.rs"]
+mod journey;
 #[path = "cost/languages.rs"]
 mod languages;
 #[path = "cost/measure.rs"]

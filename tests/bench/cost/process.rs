@@ -55,7 +55,7 @@ pub fn spawned(command: impl Fn() -> Command, count: usize) -> anyhow::Result<Sp
 }
 
 /// Of all children that ended.
-fn children_cpu() -> anyhow::Result<Duration> {
+pub fn children_cpu() -> anyhow::Result<Duration> {
     const TICK: Duration = Duration::from_millis(10);
     let stat = fs::read_to_string("/proc/self/stat")?;
     // Behind the name, which may hold anything: fields from 3 on; 16 and 17 are the children's.

@@ -153,7 +153,7 @@ fn an_unknown_tool_is_not_found() {
 }
 
 #[test]
-fn a_swallowed_question_still_ends_the_attempt() {
+fn s01_a_swallowed_question_still_ends_the_attempt() {
     match Exported::attempt(Call::test("stubborn").approved().into_call()) {
         Outcome::Pause(pause) => {
             assert_eq!(pause.key, "first");
@@ -194,6 +194,15 @@ fn s02_a_yes_to_one_question_is_none_to_another() {
     call.ask_approval("Delete a").unwrap();
     let second = call.ask_approval("Delete b").unwrap_err();
     assert_eq!(second.pause().unwrap().reason, "Delete b");
+}
+
+#[test]
+fn s03_nothing_but_true_is_a_yes() {
+    let stop = Call::test("delete").ask_approval("Delete a").unwrap_err();
+    for value in [json!(false), json!("true"), json!(1), json!({}), json!(null)] {
+        Call::test("delete").answering(&stop, &value).ask_approval("Delete a").unwrap_err();
+    }
+    Call::test("delete").answering(&stop, true).ask_approval("Delete a").unwrap();
 }
 
 #[test]

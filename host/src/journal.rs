@@ -56,6 +56,9 @@ pub trait Journal: KeyValues + KeptPlugins + Records + Outbox {
     /// Writes all events or none; on disk before it returns where an event is a promise. Returns the last sequence number.
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>>;
 
+    /// Appends to several chains, all of them or none. It is as [`Journal::append`] is, and waits for the disk.
+    fn append_together<'a>(&'a self, appends: Vec<Append<'a>>) -> BoxFuture<'a, Result<(), JournalError>>;
+
     /// Whether it can be written to; makes what is missing.
     fn ready(&self) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(std::future::ready(Ok(())))

@@ -166,6 +166,17 @@ impl Journal for PostgresJournal {
         .boxed()
     }
 
+    fn append_together<'a>(&'a self, appends: Vec<Append<'a>>) -> BoxFuture<'a, Result<(), JournalError>> {
+        let entries: Vec<_> = appends.iter().map(|append| Entry::of(append, &self.audience, self.shared.clock.now())).collect();
+        async move {
+            let mut unsure = false;
+            // Where they stood before is looked up: this is rare.
+            entries.iter().for_each(|entry| self.shared.tails.forget(&entry.chain));
+            writing!(self, true, session => write::together(&mut session, &entries, unsure), unsure = true)
+        }
+        .boxed()
+    }
+
     fn ready(&self) -> BoxFuture<'_, Result<(), JournalError>> {
         async move { writing!(self, false, session => read::head(&mut session, &ChainId(String::new()))).map(drop) }.boxed()
     }

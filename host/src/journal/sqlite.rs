@@ -173,6 +173,19 @@ impl Journal for SqliteJournal {
         .boxed()
     }
 
+    fn append_together<'a>(&'a self, appends: Vec<Append<'a>>) -> BoxFuture<'a, Result<(), JournalError>> {
+        let wakes = appends.iter().any(|append| append.epoch.is_none() && append.state.status == ChainStatus::Runnable);
+        let entries = appends.iter().map(|append| Entry::of(append, &self.audience, self.clock.now())).collect();
+        async move {
+            self.order(|reply| Order::Together(entries, reply)).await?;
+            if wakes {
+                self.woken.notify_one();
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
     fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>> {
         let chain = chain.clone();
         let absent = Ok(Vec::new());

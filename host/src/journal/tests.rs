@@ -13,6 +13,7 @@ mod outbox;
 pub mod sample;
 #[path = "../../../tests/support/postgres.rs"]
 pub mod server;
+mod together;
 
 /// Each promise as a function, and a module of its name with a test for each store.
 macro_rules! on_both_stores {

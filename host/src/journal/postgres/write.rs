@@ -108,6 +108,19 @@ pub async fn entry(session: &mut Session, entry: &Entry, guess: Option<Position>
     Err(JournalError::Busy { path: format!("chain {}", entry.chain) }.into())
 }
 
+/// Several entries, all or none.
+pub async fn together(session: &mut Session, entries: &[Entry], unsure: bool) -> Result<(), Failure> {
+    session.client.batch_execute("BEGIN").await?;
+    for each in entries {
+        if let Err(failure) = entry(session, each, None, unsure).await {
+            // One that cannot be undone is on a connection that is lost, and undone with it.
+            session.client.batch_execute("ROLLBACK").await?;
+            return Err(failure);
+        }
+    }
+    Ok(session.client.batch_execute("COMMIT").await?)
+}
+
 /// Whether the events that stand in its places are this entry's own: a hash holds all that stands before it.
 async fn is_written(session: &mut Session, entry: &Entry) -> Result<bool, Failure> {
     let sql = "SELECT first.prev_hash, last.hash FROM event first, event last

@@ -45,6 +45,8 @@ const BEGIN_TRIES: u32 = 2;
 
 pub enum Order {
     Append(Box<Entry>, oneshot::Sender<Result<Seq, JournalError>>),
+    /// All of them or none.
+    Together(Vec<Entry>, oneshot::Sender<Result<Seq, JournalError>>),
     Take {
         chain: ChainId,
         holder: String,
@@ -265,6 +267,7 @@ impl Order {
                 Ok(0)
             }
             Self::Append(entry, _) => entry.write(connection, tails),
+            Self::Together(entries, _) => entries.iter().try_fold(0, |_, entry| entry.write(connection, tails)),
             Self::Change(changing, _) => changing.write(connection),
             Self::Keep(keeping, _) => Ok(keeping.write(connection).map(|()| 0)?),
             Self::Take { chain, holder, .. } => Ok(write::take(connection, chain, holder)?),
@@ -275,19 +278,26 @@ impl Order {
     /// Nobody left to hear it is no failure: what was written stays written.
     fn answer(self, outcome: Result<u64, JournalError>) {
         match self {
-            Self::Append(_, reply) | Self::Change(_, reply) | Self::Keep(_, reply) | Self::Take { reply, .. } => drop(reply.send(outcome)),
+            Self::Append(_, reply) | Self::Together(_, reply) | Self::Change(_, reply) | Self::Keep(_, reply) | Self::Take { reply, .. } => {
+                drop(reply.send(outcome))
+            }
             Self::Notice(_, claimed, reply) => drop(reply.send(outcome.map(|_| claimed))),
             Self::Release { .. } => {}
         }
     }
 
     fn is_promise(&self) -> bool {
-        matches!(self, Self::Append(entry, _) if entry.is_promise)
+        match self {
+            Self::Append(entry, _) => entry.is_promise,
+            Self::Together(..) => true,
+            _ => false,
+        }
     }
 
     fn bytes(&self) -> usize {
         match self {
             Self::Append(entry, _) => entry.bytes(),
+            Self::Together(entries, _) => entries.iter().map(Entry::bytes).sum(),
             Self::Change(changing, _) => changing.bytes(),
             Self::Keep(keeping, _) => keeping.bytes(),
             Self::Notice(..) | Self::Take { .. } | Self::Release { .. } => 0,

@@ -74,6 +74,43 @@ impl Memory {
         self.0.lock().unwrap().chains.get_mut(id).unwrap().1.push(event);
     }
 
+    /// All of them or none.
+    fn write(&self, appends: &[Append<'_>]) -> Result<(), JournalError> {
+        let mut inner = self.0.lock().unwrap();
+        // No fault that passes: whoever died does not try again.
+        let died = || Err(JournalError::Unusable { path: "memory".into(), message: "the process died".into() });
+        if let Some((_, left)) = &mut inner.dies {
+            *left = left.saturating_sub(1);
+        }
+        let dies = inner.dies.filter(|(_, left)| *left == 0).map(|(side, _)| side);
+        if dies == Some(Side::Before) {
+            return died();
+        }
+        if dies == Some(Side::After) {
+            // Once: what comes after the death is not written.
+            inner.dies = Some((Side::Before, 0));
+        }
+        let refused = appends.iter().find_map(|append| {
+            let (epoch, events) = inner.chains.entry(append.chain.clone()).or_default();
+            let head = events.len() as Seq;
+            match () {
+                () if append.epoch.is_some_and(|given| given != *epoch) => Some(JournalError::Fenced { chain: append.chain.clone() }),
+                () if head != append.after => Some(JournalError::Moved { chain: append.chain.clone(), head }),
+                () => None,
+            }
+        });
+        for append in appends.iter().filter(|_| refused.is_none()) {
+            let (_, events) = inner.chains.entry(append.chain.clone()).or_default();
+            events.extend_from_slice(append.events);
+            assert_eq!(*append.state, ChainState::fold(append.chain.clone(), &*events), "the state is the fold of the events");
+        }
+        match refused {
+            _ if dies.is_some() => died(),
+            Some(refused) => Err(refused),
+            None => Ok(()),
+        }
+    }
+
     fn now<T: Send + 'static>(value: T) -> BoxFuture<'static, T> {
         ready(value).boxed()
     }
@@ -101,32 +138,12 @@ impl KeptPlugins for Memory {
 
 impl Journal for Memory {
     fn append<'a>(&'a self, append: Append<'a>) -> BoxFuture<'a, Result<Seq, JournalError>> {
-        let mut inner = self.0.lock().unwrap();
-        // No fault that passes: whoever died does not try again.
-        let died = || Err(JournalError::Unusable { path: "memory".into(), message: "the process died".into() });
-        if let Some((_, left)) = &mut inner.dies {
-            *left = left.saturating_sub(1);
-        }
-        let dies = inner.dies.filter(|(_, left)| *left == 0).map(|(side, _)| side);
-        if dies == Some(Side::Before) {
-            return Self::now(died());
-        }
-        if dies == Some(Side::After) {
-            // Once: what comes after the death is not written.
-            inner.dies = Some((Side::Before, 0));
-        }
-        let (epoch, events) = inner.chains.entry(append.chain.clone()).or_default();
-        let head = events.len() as Seq;
-        let result = if append.epoch.is_some_and(|given| given != *epoch) {
-            Err(JournalError::Fenced { chain: append.chain.clone() })
-        } else if head != append.after {
-            Err(JournalError::Moved { chain: append.chain.clone(), head })
-        } else {
-            events.extend_from_slice(append.events);
-            assert_eq!(*append.state, ChainState::fold(append.chain.clone(), &*events), "the state is the fold of the events");
-            Ok(events.len() as Seq)
-        };
-        Self::now(if dies.is_some() { died() } else { result })
+        let last = append.after + append.events.len() as Seq;
+        Self::now(self.write(&[append]).map(|()| last))
+    }
+
+    fn append_together<'a>(&'a self, appends: Vec<Append<'a>>) -> BoxFuture<'a, Result<(), JournalError>> {
+        Self::now(self.write(&appends))
     }
 
     fn events(&self, chain: &ChainId, after: Seq) -> BoxFuture<'_, Result<Vec<Stamped>, JournalError>> {

@@ -5,6 +5,7 @@ mod audit;
 mod authors;
 mod chains;
 mod check;
+mod children;
 mod decisions;
 pub mod doubt;
 mod environment;

@@ -1,6 +1,6 @@
 //! Every limit on what a guest or a model can drive has a probe that breaks just it: a new one without fails here (W05).
 //!
-//! Limits are the keys of `limits` and `kv` in the schema of the grants file, the numbers of a chain's settings and of the
+//! Limits are the keys of `limits`, `kv` and `children` in the schema of the grants file, the numbers of a chain's settings and of the
 //! plugins' configuration, and every constant of the host's inner layers that is named for a limit. A probe names what it breaks in a comment above it:
 //! `/// limit: plugin/lift::KEY_BYTES_MAX` on a test, `;; limit: …` in a hostile plugin; several are joined by commas.
 
@@ -72,6 +72,8 @@ fn limits() -> BTreeSet<String> {
     let kv = keys(&schema["$defs"]["kv"]).into_iter().filter(|key| matches!(key.as_str(), "quota" | "keys"));
     found.extend(kv.map(|key| format!("kv.{key}")));
     found.extend(keys(&schema["$defs"]["fs"]).into_iter().filter(|key| key == "quota").map(|key| format!("fs.{key}")));
+    let children = keys(&schema["$defs"]["children"]).into_iter().filter(|key| matches!(key.as_str(), "depth" | "chains" | "turns"));
+    found.extend(children.map(|key| format!("children.{key}")));
     let settings = serde_json::to_value(pausegate::chain::Settings::default()).unwrap();
     found.extend(settings.as_object().unwrap().iter().filter(|(_, value)| value.is_number()).map(|(key, _)| format!("settings.{key}")));
     let host = fs::read_to_string(root().join("host/src/plugin/host.rs")).unwrap();

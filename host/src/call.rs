@@ -76,6 +76,16 @@ pub struct ToolSpec {
     pub plugin_digest: Digest,
 }
 
+/// In the plugin's place of a tool that is the host's own; no plugin can have this name.
+pub const HOST: &str = "(host)";
+
+impl ToolSpec {
+    /// No plugin runs for it.
+    pub fn is_hosts(&self) -> bool {
+        self.plugin == HOST
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
@@ -83,6 +93,8 @@ pub enum CallStatus {
     Ready,
     Paused,
     Started,
+    /// For the chain that it started.
+    Waiting,
     /// Started, may have had its effect, and nobody recorded how it ended.
     InDoubt,
     Succeeded,
@@ -96,7 +108,7 @@ pub enum CallStatus {
 
 impl CallStatus {
     pub fn is_final(self) -> bool {
-        !matches!(self, Self::Requested | Self::Ready | Self::Paused | Self::Started | Self::InDoubt)
+        !matches!(self, Self::Requested | Self::Ready | Self::Paused | Self::Started | Self::Waiting | Self::InDoubt)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -105,6 +117,7 @@ impl CallStatus {
             Self::Ready => "ready",
             Self::Paused => "paused",
             Self::Started => "started",
+            Self::Waiting => "waiting",
             Self::InDoubt => "in_doubt",
             Self::Succeeded => "succeeded",
             Self::Failed => "failed",

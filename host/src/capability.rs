@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::children::Children;
 pub use self::frozen::FrozenUse;
 pub use self::keyvalue::{HeldKv, KvGrant};
 use self::pattern::ArgumentPattern;
@@ -29,6 +30,8 @@ pub struct Grants {
     pub plugins: BTreeMap<String, PluginGrants>,
     pub rules: Vec<Rule>,
     pub people: People,
+    /// What chains that calls start may do; `None` offers no tool that starts one.
+    pub children: Option<Children>,
     /// The file they came from, for the lines that refusals print; empty for an empty grants file.
     pub file: PathBuf,
 }
@@ -448,6 +451,7 @@ impl std::fmt::Display for Opening {
     }
 }
 
+pub mod children;
 pub mod frozen;
 pub mod guest_path;
 pub mod judge;

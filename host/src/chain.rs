@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::CallKey;
 use crate::capability::pattern::tool_matches;
 use crate::digest::Digest;
 
@@ -41,6 +42,29 @@ pub struct Fork {
     pub seq: Seq,
 }
 
+/// Where a child chain stands: which call it is for, and the chains above it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    pub chain: ChainId,
+    /// The parent's call that waits for this chain and for nobody else.
+    pub call: CallKey,
+    /// Chains above the parent, the root first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub above: Vec<ChainId>,
+}
+
+impl Parent {
+    /// From the root to the parent.
+    pub fn path(&self) -> Vec<ChainId> {
+        self.above.iter().chain([&self.chain]).cloned().collect()
+    }
+
+    /// Of the child; 0 is a chain that somebody started.
+    pub fn depth(&self) -> usize {
+        self.above.len() + 1
+    }
+}
+
 /// Counts the holders of a chain; a write under an older epoch is refused.
 pub type Epoch = u64;
 
@@ -51,6 +75,8 @@ pub enum ChainStatus {
     /// Held by a live process; never stored, read off the lock.
     Running,
     Paused,
+    /// For chains that its calls started, and for nobody's decision of its own.
+    Waiting,
     Blocked,
     Completed,
     Rejected,
@@ -69,6 +95,7 @@ impl ChainStatus {
             Self::Runnable => "runnable",
             Self::Running => "running",
             Self::Paused => "paused",
+            Self::Waiting => "waiting",
             Self::Blocked => "blocked",
             Self::Completed => "completed",
             Self::Rejected => "rejected",

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::call::{CallKey, CallStatus, Effects, Recording, ToolResult, ToolSpec};
 use crate::capability::{Refusal, Uses};
 use crate::chain::message::{Message, Part};
-use crate::chain::{Actor, Blocked, ChainId, Epoch, Fork, Seq, Settings};
+use crate::chain::{Actor, Blocked, ChainId, Epoch, Fork, Parent, Seq, Settings};
 use crate::digest::Digest;
 use crate::pause::{Decision, Pause, PauseId, PauseStatus};
 
@@ -36,6 +36,9 @@ pub enum Event {
         /// Where this chain was forked from: the turns and results that follow at once are copies of what was there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         forked: Option<Fork>,
+        /// Whose call started this chain and waits for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        parent: Option<Parent>,
     },
     /// A person's further message in the same chain.
     MessageAdded {
@@ -99,6 +102,13 @@ pub enum Event {
     },
     CallsStarted {
         calls: Vec<Started>,
+    },
+    /// A call of the host's own tool `chain`: with this event, in one transaction, the child chain begins. Its end is
+    /// the call's `CallFinished`.
+    ChildStarted {
+        call: CallKey,
+        digest: Digest,
+        child: ChainId,
     },
     /// A started call's attempt ended in a pause; stands before its `PauseOpened`.
     AttemptPaused {
@@ -265,6 +275,7 @@ impl Event {
             | Self::PauseClosed { call, .. }
             | Self::CallEdited { call, .. }
             | Self::ApprovalLapsed { call, .. }
+            | Self::ChildStarted { call, .. }
             | Self::AttemptPaused { call, .. }
             | Self::CallRecovered { call, .. }
             | Self::CallFinished { call, .. } => vec![*call],

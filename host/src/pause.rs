@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::call::{CallKey, Effects};
 use crate::capability::judge::Requirements;
 use crate::capability::{FrozenUse, Opening, Then, Uses};
-use crate::chain::Actor;
+use crate::chain::{Actor, ChainId};
 use crate::digest::Digest;
 
 pub mod settle;
@@ -114,6 +114,9 @@ pub struct Choice {
 pub struct Pause {
     pub id: PauseId,
     pub call: CallKey,
+    /// Chains above the one it holds, the root first, where that is a child chain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<ChainId>,
     pub call_id: String,
     pub kind: PauseKind,
     /// `<plugin>__<tool>`

@@ -15,11 +15,13 @@ use crate::state::import::ImportError;
 use crate::state::{ChainState, Rules, Schemas};
 
 mod attempts;
+mod beside;
 mod carry;
 mod change;
 mod crash;
 mod deciding;
 mod drive;
+mod family;
 mod fork;
 mod in_force;
 mod kept;
@@ -103,6 +105,8 @@ pub enum Rest {
     Completed,
     /// Open pauses hold it; see `state.open_pauses()`.
     Paused,
+    /// Child chains hold it; see `state.children()`.
+    Waiting,
     Blocked(Blocked),
     Rejected,
     Cancelled,
@@ -117,6 +121,8 @@ pub enum Rest {
 pub struct Report {
     pub state: ChainState,
     pub rest: Rest,
+    /// Chains below it that it waits for, where they were driven along with it.
+    pub below: Vec<ChainState>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -133,6 +139,8 @@ pub enum HostError {
     Ended { chain: ChainId, status: crate::chain::ChainStatus },
     #[error("chain {chain} waits for {}", pauses.iter().map(|pause| pause.0.as_str()).collect::<Vec<_>>().join(", "))]
     Waiting { chain: ChainId, pauses: Vec<crate::pause::PauseId> },
+    #[error("chain {chain} waits for chain {child}, which one of its calls started")]
+    HasChild { chain: ChainId, child: ChainId },
     #[error("chain {chain} has calls without a result; resume it first")]
     Unfinished { chain: ChainId },
     #[error("chain {chain} has {head} events; there is no event {seq}")]

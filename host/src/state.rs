@@ -13,13 +13,14 @@ use serde_json::Value;
 use crate::call::{CallKey, CallStatus, Recording, ToolResult, ToolSpec};
 use crate::capability::{FrozenUse, Refusal, Uses};
 use crate::chain::message::{Message, Part};
-use crate::chain::{Actor, Blocked, ChainId, ChainStatus, Fork, Seq, Settings};
+use crate::chain::{Actor, Blocked, ChainId, ChainStatus, Fork, Parent, Seq, Settings};
 use crate::digest::Digest;
 use crate::event::{Origin, Started, StopEnd, Usage, Verbatim};
 use crate::pause::{Ask, Pause, PauseId};
 
 pub mod accept;
 pub mod admit;
+pub mod child;
 pub mod decide;
 pub mod expire;
 mod fold;
@@ -61,6 +62,8 @@ pub struct ChainState {
     pub tools: Arc<Vec<ToolSpec>>,
     pub continues: Option<ChainId>,
     pub forked: Option<Fork>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
     /// Imported history and the prompt.
     pub messages: Vec<Message>,
     pub turns: Vec<Turn>,
@@ -126,6 +129,9 @@ pub struct Call {
     pub lost: bool,
     /// The attempt under way, or in doubt.
     pub started: Option<Started>,
+    /// The chain that it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<ChainId>,
     /// When it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempted_at: Option<Timestamp>,
@@ -181,6 +187,16 @@ impl ChainState {
     /// Current calls of one status, in the order asked.
     pub fn calls_in(&self, status: CallStatus) -> impl Iterator<Item = &Call> {
         self.current_calls().filter(move |call| call.status == status)
+    }
+
+    /// Chains that calls of this one started and wait for.
+    pub fn children(&self) -> impl Iterator<Item = &ChainId> {
+        self.calls_in(CallStatus::Waiting).filter_map(|call| call.child.as_ref())
+    }
+
+    /// Chains above this one, the root first.
+    pub fn path(&self) -> Vec<ChainId> {
+        self.parent.as_ref().map(Parent::path).unwrap_or_default()
     }
 
     /// The model's last words: the answer of a completed chain.

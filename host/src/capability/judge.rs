@@ -6,7 +6,7 @@ use serde_json::Value;
 
 pub use super::requirements::Requirements;
 use super::{Grants, Held, Limits, Opening, PluginGrants, Verdict};
-use crate::call::{Effects, ToolSpec};
+use crate::call::{Effects, HOST, ToolSpec};
 use crate::digest::Digest;
 
 mod lines;
@@ -109,6 +109,9 @@ impl Grants {
             None => {}
         }
         self.deny_what_is_disabled(&call, &mut judgement);
+        if call.plugin == HOST && self.children.is_none() {
+            judgement.deny(self.of_children());
+        }
         judgement
     }
 
@@ -121,6 +124,7 @@ impl Grants {
                 lines::stand(section, &call).iter().map(|line| self.told(line, beforehand.as_deref())).collect()
             }
             Some(section) => vec![self.for_other_bytes(section, &call)],
+            None if call.plugin == HOST => vec![self.of_children()],
             None => vec![format!("{}: no section `[plugins.{}]`, so it holds nothing", self.file_name(), call.plugin)],
         };
         let judgement = self.judge(call);
@@ -181,6 +185,14 @@ impl Grants {
     fn deny_what_is_disabled(&self, call: &CallFacts<'_>, judgement: &mut Judgement) {
         if let Some(tool) = self.disabled(call.plugin, call.own_tool()) {
             judgement.deny(format!("{}: enabled = false for {}", self.place(tool.line), call.tool));
+        }
+    }
+
+    /// What there is in a grant's place of the tool that starts chains.
+    fn of_children(&self) -> String {
+        match &self.children {
+            Some(children) => format!("{}: `[children]` lets calls start chains, which hold what their own calls do", self.place(children.line)),
+            None => format!("{}: no section `[children]`, so no call starts a chain", self.file_name()),
         }
     }
 

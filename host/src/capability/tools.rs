@@ -30,7 +30,10 @@ pub struct ToolGrants {
 impl Grants {
     /// Whether a tool is offered. It stays out whatever bytes are under the plugin's name.
     pub fn offers(&self, tool: &ToolSpec) -> bool {
-        self.disabled(&tool.plugin, &tool.tool).is_none()
+        match tool.is_hosts() {
+            true => self.children.is_some(),
+            false => self.disabled(&tool.plugin, &tool.tool).is_none(),
+        }
     }
 
     /// The operator's word where the section holds for the plugin's bytes, else the plugin's.

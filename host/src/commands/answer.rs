@@ -39,14 +39,24 @@ impl Answers {
 
     /// Ctrl-C at a question is an interrupt, though the chain itself is only paused.
     pub fn or_interrupted(self, mut report: Report, interrupt: &CancellationToken) -> Report {
-        if self == Self::Interactive && interrupt.is_cancelled() && matches!(report.rest, Rest::Paused) {
+        if self == Self::Interactive && interrupt.is_cancelled() && matches!(report.rest, Rest::Paused | Rest::Waiting) {
             report.rest = Rest::Interrupted;
         }
         report
     }
 
-    /// Answers what it can; true where something was decided.
-    pub async fn answer(self, host: &Host, by: &Actor, state: &ChainState, interrupt: &CancellationToken) -> Result<bool, Failure> {
+    /// Answers what it can of a chain at rest and of those below it; true where something was decided.
+    pub async fn answer_all(self, host: &Host, by: &Actor, report: &Report, interrupt: &CancellationToken) -> Result<bool, Failure> {
+        let mut decided = false;
+        if matches!(report.rest, Rest::Paused | Rest::Waiting) {
+            for state in [&report.state].into_iter().chain(&report.below) {
+                decided |= self.answer(host, by, state, interrupt).await?;
+            }
+        }
+        Ok(decided)
+    }
+
+    async fn answer(self, host: &Host, by: &Actor, state: &ChainState, interrupt: &CancellationToken) -> Result<bool, Failure> {
         let mut decided = false;
         // Whoever has voted has answered: the others are still to.
         for pause in state.open_pauses().filter(|pause| pause.vote_of(by).is_none()) {

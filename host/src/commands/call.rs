@@ -59,7 +59,7 @@ impl Call {
             let prompt = Prompt { by: by.clone(), settings, messages: Vec::new(), continues: None, call: Some(asked) };
             let mut report = host.run(prompt, interrupt.clone()).await?;
             let chain = report.state.id.clone();
-            while matches!(report.rest, Rest::Paused) && answers.answer(&host, &by, &report.state, &interrupt).await? {
+            while answers.answer_all(&host, &by, &report, &interrupt).await? {
                 report = host.resume(&chain, &by, runner::Resume::default(), interrupt.clone()).await?;
             }
             Ok((answers.or_interrupted(report, &interrupt), host.clock.now()))

@@ -210,7 +210,11 @@ impl Common {
             )),
         }
         if done.state.status.is_terminal() {
-            return report::note(&format!("chain {chain} is {}", done.state.status));
+            report::note(&format!("chain {chain} is {}", done.state.status));
+            if let Some(root) = done.state.path().first() {
+                report::note(&format!("carry on the one it was for with\n  pausegate resume {root}"));
+            }
+            return;
         }
         // An edit that this person may not approve alone has opened a pause for the others.
         let anew = done.state.open_pauses().find(|open| open.call == pause.call);
@@ -221,7 +225,8 @@ impl Common {
         if !others.is_empty() {
             report::note(&format!("chain {chain} still waits for {}", others.join(", ")));
         }
-        report::note(&format!("carry it on with\n  pausegate resume {chain}"));
+        let root = done.state.path().into_iter().next();
+        report::note(&format!("carry it on with\n  pausegate resume {}", root.as_ref().unwrap_or(chain)));
     }
 }
 

@@ -9,6 +9,7 @@ use super::setup::{Flags, Setup, argument_text};
 use super::{exit, runtime};
 use crate::call::ToolSpec;
 use crate::call::schema::Schema;
+use crate::capability::children::chain_tool;
 use crate::capability::judge::{CallFacts, Explanation};
 use crate::capability::{Grants, Opening, Verdict};
 use crate::plugin::{SystemSecrets, trouble};
@@ -35,7 +36,7 @@ impl Explain {
         let setup = Setup::read(flags)?;
         let grants = setup.grants()?;
         let plugins = runtime::full(setup.plugins())?;
-        let tool = plugins.catalog().into_iter().find(|tool| tool.name == self.tool);
+        let tool = plugins.catalog().into_iter().chain([chain_tool()]).find(|tool| tool.name == self.tool);
         let tool =
             tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
         let mut explained = grants.explain(CallFacts::of(&tool, &arguments, setup.today()));

@@ -193,7 +193,7 @@ impl From<HostError> for Failure {
             HostError::Model(error) => return error.into(),
             HostError::Import(error) => return error.into(),
             HostError::Refused(refused) => return refused.into(),
-            HostError::Ended { .. } | HostError::Waiting { .. } | HostError::Unfinished { .. } => exit::CONFLICT,
+            HostError::Ended { .. } | HostError::Waiting { .. } | HostError::HasChild { .. } | HostError::Unfinished { .. } => exit::CONFLICT,
             HostError::NoEvent { .. } | HostError::TurnLimit { .. } | HostError::BadCall(_) => exit::DATA,
         };
         let failure = Self::of(code, &error);
@@ -202,6 +202,9 @@ impl From<HostError> for Failure {
             HostError::Waiting { chain, .. } => failure
                 .hint("decide them first: `pausegate pending`")
                 .hint(format!("or close them unanswered: `pausegate say {chain} … --supersede`")),
+            HostError::HasChild { child, .. } => {
+                failure.hint(format!("wait for it: `pausegate inspect {child}`")).hint(format!("or end it: `pausegate cancel {child}`"))
+            }
             HostError::Unfinished { chain } => failure.hint(format!("`pausegate resume {chain}`")),
             _ => failure,
         }

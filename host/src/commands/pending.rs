@@ -97,7 +97,7 @@ fn as_table(rows: &[PendingRow], now: jiff::Timestamp) -> String {
             row.pause.kind.as_str().to_owned(),
             asks_for(&row.pause),
             escape::line(&call),
-            row.chain.to_string(),
+            crate::report::chain::path(&row.pause.path.iter().chain([&row.chain]).cloned().collect::<Vec<_>>()),
         ]
     };
     table::text(&["PAUSE", "AGE", "KIND", "ASKS FOR", "CALL", "CHAIN"], rows.iter().map(row).collect())

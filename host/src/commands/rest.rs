@@ -35,7 +35,7 @@ impl Driver {
 
     /// The same for a chain that somebody has just driven to its rest.
     pub async fn go_on(&self, mut report: runner::Report) -> Result<u8, Failure> {
-        while matches!(report.rest, Rest::Paused) && self.answers.answer(&self.host, &self.by, &report.state, &self.interrupt).await? {
+        while self.answers.answer_all(&self.host, &self.by, &report, &self.interrupt).await? {
             let chain = report.state.id;
             report = match self.host.resume(&chain, &self.by, runner::Resume::default(), self.interrupt.clone()).await {
                 // A denial that stops has ended it.
@@ -54,7 +54,7 @@ impl Driver {
             ChainStatus::Failed => Rest::Failed,
             _ => Rest::Completed,
         };
-        Ok(runner::Report { state: ChainState::fold(chain, &events), rest })
+        Ok(runner::Report { state: ChainState::fold(chain, &events), rest, below: Vec::new() })
     }
 
     fn show(&self, report: runner::Report) -> Result<u8, Failure> {
@@ -84,7 +84,7 @@ pub fn code(rest: &Rest) -> u8 {
         Rest::Completed => exit::COMPLETED,
         Rest::Failed | Rest::Cancelled => exit::FAILED,
         Rest::ModelAway(_) => exit::UNAVAILABLE,
-        Rest::Paused | Rest::Blocked(_) => exit::PAUSED,
+        Rest::Paused | Rest::Waiting | Rest::Blocked(_) => exit::PAUSED,
         Rest::Rejected => exit::DENIED,
         Rest::Interrupted => exit::INTERRUPTED,
     }

@@ -10,6 +10,7 @@ use super::setup::{Flags, Setup};
 use super::{exit, runtime};
 use crate::call::ToolSpec;
 use crate::capability::Grants;
+use crate::capability::children::chain_tool;
 use crate::report;
 use crate::report::{escape, load, table};
 
@@ -27,7 +28,8 @@ impl Tools {
         let setup = Setup::read(flags)?;
         let plugins = runtime::full(setup.plugins())?;
         let grants = setup.grants()?;
-        let (tools, disabled): (Vec<_>, Vec<_>) = plugins.catalog().into_iter().partition(|tool| grants.offers(tool));
+        let (mut tools, disabled): (Vec<_>, Vec<_>) = plugins.catalog().into_iter().partition(|tool| grants.offers(tool));
+        tools.extend(grants.children.is_some().then(chain_tool));
         plugins.failures().iter().for_each(|failure| report::note(&load::failure(failure)));
         disabled.iter().for_each(|tool| report::note(&format!("`{}` is not enabled in the grants file", tool.name)));
         load::same_names(&tools).iter().for_each(|warning| report::note(warning));

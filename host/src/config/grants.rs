@@ -8,6 +8,7 @@ use super::places::Places;
 use super::{ConfigError, read_file, units};
 use crate::capability::{Grants, Limits, OnMissing, Verdict};
 
+mod children;
 mod enclosure;
 mod keyvalue;
 mod people;
@@ -35,7 +36,7 @@ pub fn read(bytes: &[u8], file: &Path, places: &Places, host: &str) -> Result<Gr
     let table = document.parse()?;
     let root = document.root(&table);
     version(&root)?;
-    root.only(&["version", "defaults", "people", "plugins", "rules"], LATER)?;
+    root.only(&["version", "defaults", "people", "plugins", "rules", "children"], LATER)?;
     let mut grants = Grants { file: file.to_owned(), ..Grants::default() };
     let on_missing = match root.get("defaults") {
         Some(defaults) => read_defaults(&defaults.section()?, &mut grants)?,
@@ -48,6 +49,7 @@ pub fn read(bytes: &[u8], file: &Path, places: &Places, host: &str) -> Result<Gr
     if let Some(people) = root.get("people") {
         grants.people = people::read(&people.section()?, host)?;
     }
+    grants.children = root.get("children").map(|children| children::read(&children.section()?, file)).transpose()?;
     if let Some(rules) = root.get("rules") {
         grants.rules = rules.sections()?.iter().map(|section| rule::read(section, host, &grants.people)).collect::<Result<_, _>>()?;
     }

@@ -6,7 +6,7 @@ use super::age::age;
 use super::live::outcome;
 use super::{bold, data, escape, pause, rest};
 use crate::chain::message::{Message, Part};
-use crate::chain::{ChainStatus, Seq};
+use crate::chain::{ChainId, ChainStatus, Seq};
 use crate::digest::canonical;
 use crate::event::StopEnd;
 use crate::state::{Call, ChainState};
@@ -28,6 +28,9 @@ pub fn show(state: &ChainState, held_by: Option<&str>, past: Option<Seq>, now: T
     if let Some(parent) = &state.continues {
         data(&format!("  carries on {parent}"));
     }
+    if let Some(parent) = &state.parent {
+        data(&format!("  started by {}, call {} of {}", path(&parent.path()), parent.call, parent.chain));
+    }
     if let Some(fork) = &state.forked {
         data(&format!("  forked     from {} after its event {}", fork.chain, fork.seq));
     }
@@ -46,6 +49,11 @@ pub fn show(state: &ChainState, held_by: Option<&str>, past: Option<Seq>, now: T
         // What waited then can have been decided since: no command is offered.
         Some(_) => state.open_pauses().for_each(|open| data(&format!("{} open: {}", open.id, escape::line(&open.tool)))),
     }
+}
+
+/// The root first.
+pub fn path(chains: &[ChainId]) -> String {
+    chains.iter().map(|chain| chain.0.as_str()).collect::<Vec<_>>().join(" › ")
 }
 
 fn noted(note: Option<&str>) -> String {
@@ -77,6 +85,9 @@ fn call(call: &Call) {
     let attempts = if call.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", call.attempts) };
     let settled = call.word_of.as_ref().map(|by| format!(", in the word of {}", escape::line(&by.0))).unwrap_or_default();
     data(&format!("  {}, {attempts}, call {}{edited}{settled}", call.status, escape::line(&call.id)));
+    if let Some(child) = &call.child {
+        data(&format!("  its chain is {child}"));
+    }
     if let Some(result) = &call.result {
         data(&format!("  {}", outcome(result)));
     }

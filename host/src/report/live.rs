@@ -66,6 +66,7 @@ impl Live {
     fn tell(&self, state: &ChainState, event: &Event) {
         match event {
             Event::ChainStarted { continues: Some(parent), .. } => note(&format!("{} {} carries {parent} on", bold("chain"), state.id)),
+            Event::ChainStarted { parent: Some(parent), .. } => note(&format!("{} {} for {}", bold("chain"), state.id, parent.chain)),
             Event::ChainStarted { .. } => note(&format!("{} {}", bold("chain"), state.id)),
             Event::TurnReceived { calls, .. } if !calls.is_empty() => super::end_line(),
             Event::CallsStarted { calls } => calls.iter().filter_map(|started| state.calls.get(&started.call)).for_each(|call| self.started(call)),
@@ -73,6 +74,11 @@ impl Live {
                 self.told_result.store(true, Ordering::Relaxed);
                 note(&format!("{} {}", self.ended(state, *call), outcome(result)));
                 refusals.iter().for_each(|refusal| note(&Self::refusal(refusal)));
+            }
+            Event::ChildStarted { call, .. } => {
+                if let Some(call) = state.calls.get(call) {
+                    self.told_start(call);
+                }
             }
             Event::AttemptPaused { call, .. } => drop(self.ended(state, *call)),
             Event::CallRecovered { call, why, .. } => note(&format!("{} will run again: {}", self.ended(state, *call), escape::line(why))),
@@ -84,10 +90,13 @@ impl Live {
         }
     }
 
-    fn started(&self, call: &Call) {
+    fn told_start(&self, call: &Call) {
         let arguments = call.arguments.as_ref().map(canonical).unwrap_or_default();
-        let line = format!("{} {}", escape::line(&call.tool), escape::line(&arguments));
-        note(&line);
+        note(&format!("{} {}", escape::line(&call.tool), escape::line(&arguments)));
+    }
+
+    fn started(&self, call: &Call) {
+        self.told_start(call);
         if super::on_terminal() {
             let style = ProgressStyle::with_template("{spinner} {prefix} {elapsed} {msg}").expect("a fixed template");
             let spinner = super::progress().add(ProgressBar::new_spinner().with_style(style).with_prefix(escape::line(&call.tool)));

@@ -20,7 +20,7 @@ use crate::pause::{Ask, Decision, Pause, PauseKind};
 pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
     let mut text = format!("{} {}\n", bold(&format!("pause {}", pause.id)), asks(&pause.ask));
     let mut field = |name: &str, value: &str| writeln!(text, "  {name:<10} {value}").expect("strings take all");
-    field("chain", &chain.0);
+    field("chain", &super::chain::path(&pause.path.iter().chain([chain]).cloned().collect::<Vec<_>>()));
     field(
         "call",
         &format!("{} of plugin {}, {}, call {}", escape::line(&pause.tool), escape::line(&pause.plugin), pause.effects, escape::line(&pause.call_id)),
@@ -96,6 +96,7 @@ pub fn as_json(pause: &Pause, chain: &ChainId, now: Timestamp) -> Value {
     json!({
         "id": pause.id,
         "chain": chain,
+        "path": pause.path,
         "call": pause.call,
         "call_id": pause.call_id,
         "kind": pause.kind,

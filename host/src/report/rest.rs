@@ -18,8 +18,10 @@ pub fn show(report: &Report, now: Timestamp) {
             for open in state.open_pauses() {
                 note(&pause::full(open, id, now));
             }
-            note(&format!("{} {id} is paused; after deciding, carry it on with\n  pausegate resume {id}", bold("chain")));
+            let below = below(report, now);
+            note(&format!("{} {id} is paused; after deciding, carry it on with\n  pausegate resume {id}{below}", bold("chain")));
         }
+        Rest::Waiting => note(&format!("{} {id} waits for {}{}", bold("chain"), children(report), below(report, now))),
         Rest::Blocked(why) => note(&format!("{} {id} is blocked\n{}", bold("chain"), blocked(id, why))),
         Rest::Rejected => note(&format!("{} {id} is rejected: a person stopped it{}", bold("chain"), stop_note(report))),
         Rest::Cancelled => note(&format!("{} {id} is cancelled{}", bold("chain"), stop_note(report))),
@@ -27,6 +29,28 @@ pub fn show(report: &Report, now: Timestamp) {
         Rest::ModelAway(_) => note(&format!("{} {id} waits for its model; carry it on with\n  pausegate resume {id}", bold("chain"))),
         Rest::Interrupted => note(&format!("{} {id} is interrupted{}", bold("chain"), interrupted(report))),
     }
+}
+
+fn children(report: &Report) -> String {
+    report.state.children().map(|child| child.0.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// What chains below it wait for: their questions in full, or what their operator has to mend.
+fn below(report: &Report, now: Timestamp) -> String {
+    let mut text = String::new();
+    for state in &report.below {
+        for open in state.open_pauses() {
+            note(&pause::full(open, &state.id, now));
+        }
+        if let Some(why) = &state.blocked {
+            write!(text, "\n{} {} is blocked\n{}", bold("chain"), state.id, blocked(&state.id, why)).expect("strings take all");
+        }
+    }
+    let root = report.state.path().into_iter().next().unwrap_or_else(|| report.state.id.clone());
+    if matches!(report.rest, Rest::Waiting) {
+        write!(text, "; after deciding, carry them on with\n  pausegate resume {root}").expect("strings take all");
+    }
+    text
 }
 
 /// What it takes to carry an interrupted chain on.
@@ -78,7 +102,8 @@ pub fn blocked(id: &ChainId, why: &Blocked) -> String {
 /// The last line of `--json`.
 pub fn as_json(report: &Report, now: Timestamp) -> Value {
     let state = &report.state;
-    let pauses: Vec<_> = state.open_pauses().map(|open| pause::as_json(open, &state.id, now)).collect();
+    let held = [state].into_iter().chain(&report.below);
+    let pauses: Vec<_> = held.flat_map(|state| state.open_pauses().map(|open| pause::as_json(open, &state.id, now))).collect();
     let mut last = json!({
         "id": state.id,
         "status": status(report),

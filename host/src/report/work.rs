@@ -37,6 +37,7 @@ fn at_rest(report: &Report) -> String {
     match &report.rest {
         Rest::Completed => "is completed".to_owned(),
         Rest::Paused => format!("waits for {}", state.open_pauses().map(|pause| pause.id.0.as_str()).collect::<Vec<_>>().join(", ")),
+        Rest::Waiting => format!("waits for {}", state.children().map(|child| child.0.as_str()).collect::<Vec<_>>().join(", ")),
         Rest::Blocked(why) => format!("is blocked ({}); `pausegate resume {}` says what unblocks it", why.name(), state.id),
         Rest::Rejected => "is rejected".to_owned(),
         Rest::Cancelled => "is cancelled".to_owned(),

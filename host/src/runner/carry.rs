@@ -2,10 +2,11 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::drive::drive;
+use super::family::drive_family;
 use super::open::OpenChain;
 use super::{Host, HostError, Report, redact};
 use crate::call::{AskedCall, CallStatus, ToolSpec};
+use crate::capability::children::chain_tool;
 use crate::chain::message::Message;
 use crate::chain::{Actor, ChainId, Settings};
 use crate::event::{Event, Origin};
@@ -41,16 +42,17 @@ impl TakenUp {
         &self.0.state
     }
 
-    /// Until it rests.
+    /// Until it rests, and with it the chains that it starts.
     pub async fn drive(self, interrupt: CancellationToken) -> Result<Report, HostError> {
-        drive(self.0, interrupt).await
+        drive_family(self.0, interrupt).await
     }
 }
 
 impl Host {
-    /// What plugins offer and the operator lets them.
+    /// What plugins offer and the operator lets them, and the host's own tool where the operator turned it on.
     pub fn catalog(&self) -> Vec<ToolSpec> {
         let (mut tools, grants) = (self.plugins.catalog(), self.grants.latest());
+        tools.push(chain_tool());
         tools.retain(|tool| grants.offers(tool));
         tools
     }
@@ -93,6 +95,7 @@ impl Host {
             messages: imported.messages,
             continues: prompt.continues,
             forked: None,
+            parent: None,
         };
         let direct = prompt.call.map(|call| (Origin::Person, Trailing { parts: Vec::new(), calls: vec![(call, None)] }));
         let first = direct.or(imported.trailing.map(|trailing| (Origin::Imported, trailing)));

@@ -121,6 +121,9 @@ fn admits_message(state: &ChainState, superseding: bool) -> Result<(), HostError
     if state.status.is_terminal() || state.stop.is_some() {
         return Err(HostError::Ended { chain, status: state.status });
     }
+    if let Some(child) = state.children().next() {
+        return Err(HostError::HasChild { chain, child: child.clone() });
+    }
     // Interrupted before what became of them was asked.
     if state.calls_in(CallStatus::Started).next().is_some() {
         return Err(HostError::Unfinished { chain });

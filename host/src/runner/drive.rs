@@ -11,7 +11,7 @@ use super::attempts::Attempts;
 use super::open::OpenChain;
 use super::recover::recover_all;
 use super::redact::Replies;
-use super::{HostError, Report, Rest, kept};
+use super::{HostError, Report, Rest, family, kept};
 use crate::call::result::to_base64;
 use crate::call::{CallKey, CallStatus, ToolSpec};
 use crate::capability::Grants;
@@ -33,7 +33,7 @@ use crate::state::stop::ended;
 use crate::state::{ChainState, JudgedCalls, Rules, recheck};
 
 /// How often a busy runner looks whether someone decided meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
+pub const LOOK: Duration = Duration::from_millis(100);
 /// How long interrupted attempts have to end before somebody is told that they are waited for.
 const PROMPT: Duration = Duration::from_millis(200);
 /// How long interrupted attempts may take to let go.
@@ -60,7 +60,7 @@ pub async fn drive(mut chain: OpenChain, interrupt: CancellationToken) -> Result
     if matches!(rest, Rest::Paused | Rest::Blocked(_)) {
         chain.host.recent.keep(chain.state.clone());
     }
-    Ok(Report { state: chain.state, rest })
+    Ok(Report { state: chain.state, rest, below: Vec::new() })
 }
 
 fn lost(state: &ChainState, lease: &Lease) -> JournalError {
@@ -96,7 +96,7 @@ pub fn would_move(chain: &OpenChain) -> bool {
     let failures = host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
     let around = Around { loaded: &host.plugins.loaded(), failures: &failures, running: &|_| false };
     match next(state, &around) {
-        Next::Pause | Next::Nothing => false,
+        Next::Pause | Next::AwaitChildren | Next::Nothing => false,
         Next::Block(blocked) => state.blocked.as_ref() != Some(&blocked),
         _ => true,
     }
@@ -196,6 +196,8 @@ impl Driver {
                 chain.record(expire).await?;
                 return Ok((chain.state.seq == before).then_some(Rest::Paused));
             }
+            Next::AwaitChildren => return Ok(Some(Rest::Waiting)),
+            Next::StopChildren => self.stop_children(chain).await?,
             Next::Complete => chain.record(|_, _| vec![Event::ChainCompleted]).await?,
             Next::End(end) => chain.record(|_, _| vec![ended(end)]).await?,
             Next::Nothing => return Ok(Some(rest_of(&chain.state))),
@@ -264,6 +266,19 @@ impl Driver {
         if state.stop.as_ref().is_some_and(|stop| stop.end == StopEnd::Cancelled) {
             self.attempts.cancel_harmless();
         }
+    }
+
+    /// Each child is told once, and ends as any cancelled chain does: its started calls finish within their limits.
+    async fn stop_children(&mut self, chain: &mut OpenChain) -> Result<(), HostError> {
+        let told = family::stop(&chain.host, &chain.state).await?;
+        chain.record(move |state, _| family::gone(state, &told)).await?;
+        if !chain.refresh().await? && chain.state.children().next().is_some() {
+            tokio::select! {
+                () = self.interrupt.cancelled() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+        Ok(())
     }
 
     async fn call_model(&mut self, chain: &mut OpenChain) -> Result<Option<Rest>, HostError> {

@@ -15,7 +15,11 @@ use crate::state::ChainState;
 /// Plugins of unfinished calls, with the bytes the chain holds them to.
 fn needed(state: &ChainState) -> BTreeMap<String, Digest> {
     let unfinished = state.current_calls().filter(|call| !call.status.is_final());
-    unfinished.filter_map(|call| state.tool(&call.tool)).map(|tool| (tool.plugin.clone(), tool.plugin_digest.clone())).collect()
+    unfinished
+        .filter_map(|call| state.tool(&call.tool))
+        .filter(|tool| !tool.is_hosts())
+        .map(|tool| (tool.plugin.clone(), tool.plugin_digest.clone()))
+        .collect()
 }
 
 /// Makes callable what was kept of plugins that are others now. `loaded` says then what this chain runs.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::beside::Beside;
 use super::crash::{self, Side};
-use super::{Host, HostError, kept};
+use super::{Host, HostError, beside, kept};
 use crate::capability::Grants;
 use crate::chain::{ChainId, Epoch, Seq};
 use crate::clock::Lease;
@@ -162,16 +163,36 @@ impl OpenChain {
         if events.is_empty() {
             return Ok(());
         }
-        crash::at(Side::Before);
-        self.host.journal.append(Append { chain: &self.state.id, after, epoch, events, state: &self.state }).await?;
-        crash::at(Side::After);
+        for _ in 0..RACES_MAX {
+            let beside = beside::of(&self.host, &self.state, events, &self.grants).await?;
+            let append = Append { chain: &self.state.id, after, epoch, events, state: &self.state };
+            crash::at(Side::Before);
+            let written = match beside.is_empty() {
+                true => self.host.journal.append(append).await.map(drop),
+                false => self.host.journal.append_together([append].into_iter().chain(beside.iter().map(Beside::append)).collect()).await,
+            };
+            match written {
+                // Of the other one: what this chain's events mean for it is asked again.
+                Err(JournalError::Moved { chain, .. }) if chain != self.state.id => continue,
+                written => written?,
+            }
+            crash::at(Side::After);
+            self.tell(events, &beside).await;
+            return Ok(());
+        }
+        Err(JournalError::Busy { path: format!("chain {}", self.state.id) })
+    }
+
+    async fn tell(&self, events: &[Stamped], beside: &[Beside]) {
         for event in events {
             self.host.observer.event(&self.state, event);
+        }
+        for other in beside {
+            other.events().iter().for_each(|event| self.host.observer.event(&other.state, event));
         }
         if self.state.status.is_terminal() {
             kept::let_go(&self.host, &self.state).await;
         }
-        Ok(())
     }
 
     /// Folds in what others wrote; true where there was something.

@@ -3,10 +3,12 @@
 
 mod allowed;
 mod carried;
+mod children;
 mod crashes;
 mod decisions;
 mod doubt;
 mod expiry;
+mod families;
 mod fork;
 mod held_back;
 mod kept;

@@ -119,6 +119,7 @@ impl From<HostError> for Problem {
             HostError::Import(error) => Self::does_not_fit(in_words(&error)),
             HostError::Ended { status, .. } => Self::conflict("ended", error.to_string()).with("chain_status", json!(status)),
             HostError::Waiting { ref pauses, .. } => Self::conflict("waiting", error.to_string()).with("pauses", json!(pauses)),
+            HostError::HasChild { ref child, .. } => Self::conflict("has-child", error.to_string()).with("child", json!(child)),
             HostError::Unfinished { .. } => Self::conflict("unfinished", error.to_string()),
             HostError::NoEvent { .. } | HostError::TurnLimit { .. } | HostError::BadCall(_) => Self::does_not_fit(error.to_string()),
         }

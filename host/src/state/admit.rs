@@ -1,7 +1,7 @@
 //! What becomes of the calls that a model asks for: unknown, malformed, denied, asked about, or ready.
 
 use super::judged::{Judged, JudgedCalls};
-use super::{Answered, Call, ChainState, Rules};
+use super::{Answered, Call, ChainState, Rules, child};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
 use crate::capability::{FrozenUse, Opening, Uses, Verdict};
 use crate::digest::Digest;
@@ -73,6 +73,9 @@ fn admit_one(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Admission {
     };
     if let Err(message) = rules.schemas.check(tool, value) {
         return invalid(kind::INVALID_INPUT, message);
+    }
+    if let Some((kind, message)) = child::refusal(state, rules, tool, value, 0) {
+        return failed(kind, message);
     }
     let judged = state.judge(rules, tool, call, value);
     match judged.judgement.verdict {
@@ -194,6 +197,7 @@ pub fn pause(
     let mut pause = Pause {
         id: PauseId((rules.id)("pa_")),
         call: call.key,
+        path: state.path(),
         call_id: call.id.clone(),
         kind: asked.kind,
         tool: tool.name.clone(),

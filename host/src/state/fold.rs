@@ -28,6 +28,7 @@ impl ChainState {
             tools: Arc::default(),
             continues: None,
             forked: None,
+            parent: None,
             messages: Vec::new(),
             turns: Vec::new(),
             calls: BTreeMap::new(),
@@ -57,7 +58,7 @@ impl ChainState {
     fn apply_event(&mut self, stamped: &Stamped) {
         let at = stamped.at;
         match &stamped.event {
-            Event::ChainStarted { started_by, settings, tools, messages, continues, forked } => {
+            Event::ChainStarted { started_by, settings, tools, messages, continues, forked, parent } => {
                 self.started_by = started_by.clone();
                 self.started_at = at;
                 self.settings = settings.clone();
@@ -65,6 +66,7 @@ impl ChainState {
                 self.messages = messages.clone();
                 self.continues = continues.clone();
                 self.forked = forked.clone();
+                self.parent = parent.clone();
                 messages.iter().for_each(|message| self.entitle(message));
             }
             Event::MessageAdded { message, .. } => {
@@ -137,6 +139,12 @@ impl ChainState {
                     });
                 }
             }
+            Event::ChildStarted { call, child, .. } => self.with_call(*call, |call| {
+                call.status = CallStatus::Waiting;
+                call.attempts += 1;
+                call.child = Some(child.clone());
+                call.started_at = call.started_at.or(Some(at));
+            }),
             Event::AttemptPaused { call, uses, refusals, recorded, diverged } => self.with_call(*call, |call| {
                 call.end_attempt(*uses, refusals);
                 match diverged {
@@ -180,14 +188,17 @@ impl ChainState {
         }
     }
 
-    /// Paused means at least one open pause and nothing that could run: by construction, never by a stored mark.
+    /// Paused means at least one open pause and nothing that could run: by construction, never by a stored mark. Waiting
+    /// means the same of child chains where nobody is asked. One that is to stop has its children to stop first.
     fn derived_status(&self) -> ChainStatus {
         let asks = |call: &Call| matches!(call.status, CallStatus::Paused | CallStatus::InDoubt);
         let waits = self.current_calls().any(asks);
-        let moves = self.current_calls().any(|call| !call.status.is_final() && !asks(call));
+        let has_children = self.calls_in(CallStatus::Waiting).next().is_some();
+        let moves = self.current_calls().any(|call| !call.status.is_final() && !asks(call) && call.status != CallStatus::Waiting);
         match () {
             () if self.blocked.is_some() => ChainStatus::Blocked,
             () if waits && !moves && self.stop.is_none() => ChainStatus::Paused,
+            () if has_children && !moves && self.stop.is_none() => ChainStatus::Waiting,
             () => ChainStatus::Runnable,
         }
     }
@@ -273,6 +284,7 @@ impl Call {
             uses: Uses::default(),
             lost: false,
             started: None,
+            child: None,
             attempted_at: None,
             requested_at: at,
             started_at: None,

@@ -25,6 +25,8 @@ pub fn fork(state: &ChainState, events: &[Stamped], by: &Actor, fresh: &dyn Fn(&
         messages: Vec::new(),
         continues: state.continues.clone(),
         forked: Some(Fork { chain: state.id.clone(), seq: state.seq }),
+        // It answers to whoever asked for it, not to the call that its origin was started for.
+        parent: None,
     }];
     // The fold of what came before an event says whether the event counted.
     let mut before = ChainState::new(state.id.clone());
@@ -71,9 +73,9 @@ fn copied(state: &ChainState, before: &ChainState, event: &Event, fresh: &dyn Fn
 }
 
 /// Whether running it for the fork could do a second time what was done once. An idempotent call is none the safer:
-/// its key is the fork's own.
+/// its key is the fork's own. A child chain is its parent's alone, and what it did is not done again.
 fn may_have_acted(call: &Call) -> bool {
-    call.started.as_ref().is_some_and(Started::may_have_effect) || call.lost || call.uses.effectful()
+    call.child.is_some() || call.started.as_ref().is_some_and(Started::may_have_effect) || call.lost || call.uses.effectful()
 }
 
 fn unknown_outcome(state: &ChainState, call: CallKey) -> Event {

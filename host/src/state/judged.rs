@@ -82,10 +82,10 @@ impl ChainState {
     pub fn judge(&self, rules: &Rules<'_>, tool: &ToolSpec, call: &Call, arguments: &Value) -> Judged {
         let judgement = rules.grants.judge(CallFacts::of(tool, arguments, rules.today()));
         let arguments = canonical_value(arguments);
-        let parts = Object::new()
-            .written("arguments", &arguments)
-            .object("call", |object| call.key.write(object))
-            .text("chain", &self.id.0)
+        let parts = Object::new().written("arguments", &arguments).object("call", |object| call.key.write(object)).text("chain", &self.id.0);
+        // An approved child chain holds no more than it would have held when it was approved.
+        let parts = if tool.is_hosts() { parts.of("children", &rules.grants.children) } else { parts };
+        let parts = parts
             .text("effects", judgement.effects.as_str())
             .object("grants", |object| judgement.held.write(object))
             .list("opens", &judgement.opens)

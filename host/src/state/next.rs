@@ -20,6 +20,10 @@ pub enum Next {
     CallModel,
     /// Open pauses hold the chain.
     Pause,
+    /// Child chains hold it: they are driven as all chains are, and the end of one is the result of its call.
+    AwaitChildren,
+    /// The stop that was asked for is theirs, too.
+    StopChildren,
     Block(Blocked),
     Complete,
     /// The stop that was asked for is done.
@@ -48,7 +52,11 @@ pub fn next(state: &ChainState, around: &Around<'_>) -> Next {
     }
     let running = !running.is_empty();
     if let Some(stop) = &state.stop {
-        return if running { Next::Wait } else { Next::End(stop.end) };
+        return match () {
+            () if running => Next::Wait,
+            () if state.children().next().is_some() => Next::StopChildren,
+            () => Next::End(stop.end),
+        };
     }
     let mut blocked = None;
     let mut startable = Vec::new();
@@ -70,6 +78,9 @@ pub fn next(state: &ChainState, around: &Around<'_>) -> Next {
     if state.open_pauses().next().is_some() {
         return Next::Pause;
     }
+    if state.children().next().is_some() {
+        return Next::AwaitChildren;
+    }
     let answered = state.turns.last().is_some_and(|turn| turn.calls.is_empty() && turn.added.is_empty());
     // Without a model the one turn was a person's, and its results are the end of it.
     if answered || (state.settings.model.is_none() && !state.turns.is_empty()) {
@@ -83,7 +94,7 @@ pub fn next(state: &ChainState, around: &Around<'_>) -> Next {
 
 /// Why a call of `tool` cannot start on what is loaded now.
 fn hindrance(state: &ChainState, around: &Around<'_>, tool: &str) -> Option<Blocked> {
-    let tool = state.tool(tool)?;
+    let tool = state.tool(tool).filter(|tool| !tool.is_hosts())?;
     match around.loaded.get(&tool.plugin) {
         None => Some(Blocked::MissingPlugin { plugin: tool.plugin.clone(), why: around.failures.get(&tool.plugin).cloned() }),
         Some(found) if *found != tool.plugin_digest => {

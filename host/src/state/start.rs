@@ -4,7 +4,7 @@
 use super::admit::{Asked, denied, gate, pause};
 use super::judged::{Judged, JudgedCalls};
 use super::recheck::difference;
-use super::{Call, ChainState, Rules};
+use super::{Call, ChainState, Rules, child};
 use crate::call::{CallKey, ToolSpec};
 use crate::capability::{Held, Limits, Verdict};
 use crate::event::{Event, Started};
@@ -19,11 +19,12 @@ pub struct Startable {
     pub arguments: String,
 }
 
-/// Events for calls that may not start after all, and the calls that may. `judged` are those that were admitted under
+/// Events for calls that may not start after all or that start child chains, and the calls that may. `judged` are those that were admitted under
 /// the same rules just now.
 pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey], judged: &mut JudgedCalls) -> (Vec<Event>, Vec<Startable>) {
     let mut events = Vec::new();
     let mut startable = Vec::new();
+    let mut children = 0;
     for key in calls {
         let Some(call) = state.calls.get(key) else { continue };
         let (Some(tool), Some(arguments)) = (state.tool(&call.tool), &call.arguments) else {
@@ -34,6 +35,10 @@ pub fn start(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey], judged: &
         let judged = judged.remove(key).unwrap_or_else(|| state.judge(rules, tool, call, arguments));
         match hindrance(state, rules, call, tool, arguments, &judged) {
             Some(hindering) => events.extend(hindering),
+            None if tool.is_hosts() => {
+                events.push(child::started(state, rules, call, tool, arguments, &judged, children));
+                children += 1;
+            }
             None => {
                 events.extend(lapsed_uses(call, &judged));
                 startable.push(startable_call(call, judged));

@@ -9,18 +9,17 @@ use crate::event::{Event, StopEnd};
 use crate::pause::{PauseId, PauseStatus};
 
 /// The stop mark, and what it closes: open pauses (but `decided`, which a decision just closed) and calls that have
-/// not started. The end itself follows when no started call is left.
+/// not started. The end itself follows when no started call and no child chain is left.
 pub fn stop(state: &ChainState, by: &Actor, end: StopEnd, note: Option<String>, decided: Option<&PauseId>) -> Vec<Event> {
     let mut events = vec![Event::StopRequested { by: by.clone(), end, note }];
     let decided_call = decided.and_then(|id| state.pause(id)).map(|pause| pause.call);
     for pause in state.open_pauses().filter(|pause| Some(&pause.id) != decided) {
         events.push(closed(pause, PauseStatus::Cancelled, "the chain was stopped"));
     }
-    let open = state.current_calls().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
-    for call in open.filter(|call| Some(call.key) != decided_call) {
+    for call in unstarted(state).filter(|call| Some(call.key) != decided_call) {
         events.push(closed_unrun(call, "the chain was stopped"));
     }
-    if state.calls_in(CallStatus::Started).next().is_none() {
+    if state.calls_in(CallStatus::Started).chain(state.calls_in(CallStatus::Waiting)).next().is_none() {
         events.push(ended(end));
     }
     events
@@ -29,8 +28,12 @@ pub fn stop(state: &ChainState, by: &Actor, end: StopEnd, note: Option<String>, 
 /// Closes every open call with a result, so that a new message finds a balanced history.
 pub fn supersede(state: &ChainState) -> Vec<Event> {
     let pauses = state.open_pauses().map(|pause| closed(pause, PauseStatus::Superseded, "a new message took its place"));
-    let open = state.current_calls().filter(|call| !call.status.is_final() && call.status != CallStatus::Started);
-    pauses.chain(open.map(|call| closed_unrun(call, "superseded"))).collect()
+    pauses.chain(unstarted(state).map(|call| closed_unrun(call, "superseded"))).collect()
+}
+
+/// Calls whose end is not still to come from an attempt or a child chain.
+fn unstarted(state: &ChainState) -> impl Iterator<Item = &Call> {
+    state.current_calls().filter(|call| !call.status.is_final() && !matches!(call.status, CallStatus::Started | CallStatus::Waiting))
 }
 
 pub fn ended(end: StopEnd) -> Event {

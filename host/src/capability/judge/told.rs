@@ -2,6 +2,7 @@
 
 use super::rules::{arguments, word};
 use super::{CallFacts, Judgement, lines};
+use crate::call::HOST;
 use crate::capability::pattern::{Side, tool_matches};
 use crate::capability::{Except, Grants, Rule, Verdict};
 use crate::digest::canonical;
@@ -60,6 +61,9 @@ fn undenied(grants: &Grants, call: &CallFacts<'_>) -> Vec<String> {
             format!("{}: take the rule out, or give it `except = [{{ {tool}exact = {exact} }}]`", grants.place(rule.line))
         })
         .collect();
+    if call.plugin == HOST && grants.children.is_none() {
+        needed.push("a section `[children]`, which says what chains may do that a call starts".to_owned());
+    }
     if let Some(tool) = grants.disabled(call.plugin, call.own_tool()) {
         needed.push(format!("{}: take `enabled = false` out", grants.place(tool.line)));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{LATER, VERDICTS, units, verdict};
 use crate::call::arguments;
+use crate::capability::children::CHAIN;
 use crate::capability::pattern::{ArgumentPattern, PATTERN_MAX};
 use crate::capability::{Escalation, Except, People, Rule, Then, Verdict};
 use crate::chain::Actor;
@@ -57,7 +58,7 @@ pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result
     let escalation = read_escalation(section, host, people, &approvers, expires)?;
     let remind = section.get("remind").map(|item| read_remind(&item)).transpose()?;
     Ok(Rule {
-        tool: read_tool(section)?,
+        tool: read_pattern(&section.require("tool")?)?,
         args,
         effect,
         except: read_excepts(section, effect)?,
@@ -73,17 +74,16 @@ pub(super) fn read(section: &Section<'_>, host: &str, people: &People) -> Result
 }
 
 /// A pattern that no tool name can fit would guard nothing without a word.
-fn read_tool(section: &Section<'_>) -> Result<String, ConfigError> {
-    let item = section.require("tool")?;
+pub(super) fn read_pattern(item: &Item<'_>) -> Result<String, ConfigError> {
     let tool = item.text()?;
     let readable =
         !tool.is_empty() && tool.len() <= PATTERN_MAX && tool.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'*'));
-    if readable && (tool.contains('*') || tool.contains("__")) {
+    if readable && (tool.contains('*') || tool.contains("__") || tool == CHAIN) {
         return Ok(tool.to_owned());
     }
     Err(item
         .error(format!("`{}`: \"{}\" fits no tool", item.name(), tool.escape_debug()))
-        .with_hint("tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool"))
+        .with_hint("tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool, `chain` the one that starts chains"))
 }
 
 fn read_patterns(item: &Item<'_>) -> Result<Patterns, ConfigError> {

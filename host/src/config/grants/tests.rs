@@ -4,6 +4,7 @@ use super::*;
 use crate::capability::{Access, Binding, Pin, Then, When};
 use crate::digest::Digest;
 
+mod children;
 mod enclosure;
 mod keyvalue;
 mod one_file;
@@ -212,7 +213,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     byte-order mark: 1: starts with a byte-order mark | save it as UTF-8 without one
     bare carriage return: 1: carriage return must be followed by newline, expected newline
     half a line: 2: unclosed table, expected `]`
-    unknown key: 2: unknown key `default` | the file may hold: version, defaults, people, plugins, rules
+    unknown key: 2: unknown key `default` | the file may hold: version, defaults, people, plugins, rules, children
     duplicate key: 4: duplicate key
     duplicate table: 5: duplicate key
     wrong word: 3: `defaults.tools` must be allow | ask | deny, not "Allow"
@@ -255,7 +256,7 @@ fn w54_a_broken_file_is_refused_with_its_line() {
     secret: 7: `plugins.files.http.secret` lacks `source`
     no tool: 5: `rules` lacks `tool`
     no effect: 5: `rules` lacks `effect`
-    tool that is none: 6: `rules.tool`: "files" fits no tool | tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool
+    tool that is none: 6: `rules.tool`: "files" fits no tool | tools are named `PLUGIN__TOOL`; `files__*` is every tool of `files`, `*` every tool, `chain` the one that starts chains
     pattern list: 8: `rules.args.path` must be a string, a number or a boolean, not an array
     except undoes all: 8: `rules.except` lacks `args` | `args` holds patterns; `exact` all arguments of one call, as JSON
     except in two ways: 8: `args` and `exact` exclude each other

@@ -33,9 +33,9 @@ on_both_stores! {
     async fn a_chain_with_a_place_is_claimed_only_there_and_some_are_passed_over(home) {
         let journal = home.open();
         let mut chain = Chain::new("ch_1");
-        let Event::ChainStarted { started_by, tools, messages, continues, forked, .. } = started("x") else { unreachable!("it starts") };
+        let Event::ChainStarted { started_by, tools, messages, continues, forked, parent, .. } = started("x") else { unreachable!("it starts") };
         let settings = Settings { place: Some("attic".into()), ..Settings::default() };
-        chain.write(&*journal, vec![Event::ChainStarted { started_by, settings, tools, messages, continues, forked }]).await.unwrap();
+        chain.write(&*journal, vec![Event::ChainStarted { started_by, settings, tools, messages, continues, forked, parent }]).await.unwrap();
         Chain::started(&*journal, "ch_2").await;
         let claimed = async |places: &[&str], but: &[&str]| {
             let places = places.iter().map(|place| (*place).to_owned()).collect();

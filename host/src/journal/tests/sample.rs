@@ -138,6 +138,7 @@ pub fn started(prompt: &str) -> Event {
         messages: vec![Message::text(Role::User, prompt)],
         continues: None,
         forked: None,
+        parent: None,
     }
 }
 
@@ -177,6 +178,7 @@ pub fn pause(id: &str, call: CallKey) -> Pause {
     Pause {
         id: PauseId(id.to_owned()),
         call,
+        path: Vec::new(),
         call_id: format!("call_{}_{}", call.turn, call.ordinal),
         kind: PauseKind::Gate,
         tool: "files__delete".into(),

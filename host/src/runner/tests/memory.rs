@@ -48,6 +48,10 @@ impl Memory {
         self.0.lock().unwrap().chains[id].1.clone()
     }
 
+    pub fn ids(&self) -> Vec<ChainId> {
+        self.0.lock().unwrap().chains.iter().filter(|(_, (_, events))| !events.is_empty()).map(|(id, _)| id.clone()).collect()
+    }
+
     /// Plugins whose bytes are kept.
     pub fn kept_plugins(&self) -> usize {
         self.0.lock().unwrap().kept.len()

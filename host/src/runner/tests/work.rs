@@ -59,6 +59,12 @@ fn once(workers: usize) -> Work {
     Work { workers, once: true, places: Vec::new(), look: Duration::from_millis(50) }
 }
 
+/// One worker, until it finds nothing to do.
+pub async fn once_through(world: &World, home: &Home) {
+    let host = crate::runner::Host { journal: home.open(), recent: Arc::default(), ..world.host.clone() };
+    host.work(&once(2), &Told::default(), CancellationToken::new()).await.unwrap();
+}
+
 /// Each chain calls the one tool and is done.
 fn world(home: &Home, tool: &str, rules: Vec<crate::capability::Rule>) -> World {
     let mut world = World::with_rules(json!([turn(&[tool]), say("done")]), rules);

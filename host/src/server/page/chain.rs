@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::frame::{Here, Live, page};
 use super::timeline::timeline;
-use super::words::{ago, block, code, counted, line, status};
+use super::words::{ago, block, code, counted, line, path, status};
 use crate::chain::ChainStatus;
 use crate::report;
 use crate::server::State;
@@ -30,6 +30,7 @@ pub async fn show(Of(state): Of<State>, who: Identity, Path(id): Path<String>) -
             section.part.changed { h2 { "It waits for its operator" } (block(&report::rest::blocked(&chain.id, why))) }
         }
         (waiting(&chain))
+        (children(&chain))
         section.part { (facts(&chain, held_by.as_deref())) }
         section.part { h2 { "What it did" } (timeline(&chain, now)) }
     };
@@ -43,6 +44,17 @@ fn waiting(chain: &ChainState) -> Markup {
             section.part.waits {
                 h2 { "Waits for a person" }
                 ul.lines { @for pause in open { li { a href={ "/pauses/" (pause.id) } { (code(&pause.tool)) } " " (line(&pause.reason)) } } }
+            }
+        }
+    }
+}
+
+fn children(chain: &ChainState) -> Markup {
+    html! {
+        @if chain.children().next().is_some() {
+            section.part.waits {
+                h2 { "Waits for chains that it started" }
+                ul.lines { @for child in chain.children() { li { a href={ "/chains/" (child) } { (child) } } } }
             }
         }
     }
@@ -62,6 +74,7 @@ fn facts(chain: &ChainState, held_by: Option<&str>) -> Markup {
             @if input + output > 0 { dt { "Tokens" } dd { (input) " in, " (output) " out" } }
             @if !chain.settings.only.is_empty() { dt { "Only" } dd { (line(&chain.settings.only_in_words())) } }
             @if let Some(parent) = &chain.continues { dt { "Carries on" } dd { a href={ "/chains/" (parent) } { (parent) } } }
+            @if let Some(parent) = &chain.parent { dt { "For" } dd { (path(&parent.path())) } }
             @if let Some(fork) = &chain.forked { dt { "Forked from" } dd { a href={ "/chains/" (fork.chain) } { (fork.chain) } " after its event " (fork.seq) } }
             @if let Some(holder) = held_by { dt { "Held by" } dd { (line(holder)) } }
         }

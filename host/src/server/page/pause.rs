@@ -28,7 +28,7 @@ pub fn whole(who: &Identity, seen: &Seen, slip: Option<&Slip>) -> Html<String> {
     let body = html! {
         @if let Some(slip) = slip { (told(slip)) }
         header.head {
-            p.crumbs { a href="/" { "Waiting" } " / " a href={ "/chains/" (seen.chain.id) } { (line(&seen.chain.title)) } }
+            p.crumbs { a href="/" { "Waiting" } " / " @if !pause.path.is_empty() { (words::path(&pause.path)) " › " } a href={ "/chains/" (seen.chain.id) } { (line(&seen.chain.title)) } }
             h1 { (code(&pause.tool)) " " span.asks { (report::pause::asks(&pause.ask)) } }
             p.sub { (chip(pause.kind.as_str())) " " (kind(pause.kind)) " · " (ago(pause.opened_at, seen.now)) " ago" }
             p.jump { a href="#decide" { @if pause.is_open() { "To your decision" } @else { "To what was decided" } } }

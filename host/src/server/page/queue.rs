@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::frame::{Here, Live, page};
-use super::words::{actor, ago, chip, code, counted, line};
+use super::words::{actor, ago, chip, code, counted, line, path};
 use crate::digest::canonical;
 use crate::journal::PendingRow;
 use crate::pause::PauseKind;
@@ -63,6 +63,7 @@ fn row(row: &PendingRow, now: Timestamp) -> Markup {
                 div { dt { "Plugin" } dd { (line(&pause.plugin)) } }
                 div { dt { "Asked by" } dd { (actor(&row.started_by)) } }
                 div.chain { dt { "Chain" } dd { a href={ "/chains/" (row.chain) } { (line(if row.title.is_empty() { &row.chain.0 } else { &row.title })) } } }
+                @if !pause.path.is_empty() { div.chain { dt { "For" } dd { (path(&pause.path)) } } }
             }
             p.age { (ago(pause.opened_at, now)) @if let Some(at) = pause.expires_at() { span.sub { "expires " (report::pause::expires(at, now)) } } }
         }

@@ -74,6 +74,7 @@ fn call(chain: &ChainState, call: &Call, now: Timestamp) -> Markup {
                 @if let Some(by) = &call.edited_by { " · arguments edited by " (actor(by)) }
                 @if let Some(by) = &call.word_of { " · in the word of " (actor(by)) }
             }
+            @if let Some(child) = &call.child { p.sub { "its chain is " a href={ "/chains/" (child) } { (child) } } }
             @for pause in chain.pauses.iter().filter(|pause| pause.call == call.key) { (asked(pause, now)) }
             @match &call.result {
                 Some(result) if result.as_failure().is_some() => p.result { (outcome(result)) }

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::chain::{Actor, ChainStatus};
+use crate::chain::{Actor, ChainId, ChainStatus};
 use crate::report::age::age;
 use crate::report::{self, escape};
 
@@ -62,6 +62,11 @@ pub fn status(status: ChainStatus) -> Markup {
 /// A state by its word; its colour says nothing more.
 pub fn chip(word: &str) -> Markup {
     html! { span class={ "chip " (word) } { (word.replace('_', " ")) } }
+}
+
+/// Chains that one stands below, the root first.
+pub fn path(chains: &[ChainId]) -> Markup {
+    html! { @for (at, chain) in chains.iter().enumerate() { @if at > 0 { " › " } a href={ "/chains/" (chain) } { (chain) } } }
 }
 
 pub fn counted(count: usize, one: &str, many: &str) -> String {

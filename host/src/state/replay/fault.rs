@@ -34,6 +34,10 @@ impl Checker {
             }
             Event::CallsReadied { calls } => calls.iter().find_map(|readied| readied_fault(state, &state.calls[&readied.call])),
             Event::CallsStarted { calls } => calls.iter().find_map(|started| started_fault(state, started)),
+            Event::ChildStarted { call, .. } => {
+                let call = &state.calls[call];
+                (call.status != CallStatus::Ready).then(|| format!("call {} started a chain and was {}", call.key, call.status))
+            }
             Event::PauseOpened { pause } => self.pause_fault(state, pause),
             Event::PauseDecided { pause, by, decision, .. } | Event::VoteCounted { pause, by, decision, .. } => {
                 // As it was decided: at that moment.
@@ -52,7 +56,7 @@ impl Checker {
             }
             Event::CallRecovered { call, .. } => {
                 let call = &state.calls[call];
-                (!began(call)).then(|| format!("call {} had not started", call.key))
+                (!began(call) || call.status == CallStatus::Waiting).then(|| format!("call {} had not started", call.key))
             }
             Event::CallFinished { call, status, .. } => finished_fault(state, &state.calls[call], *status),
             Event::MessageAdded { .. } => open_call(state).map(|call| format!("a message came while call {call} had no result")),
@@ -94,9 +98,9 @@ fn open_call(state: &ChainState) -> Option<CallKey> {
     state.current_calls().find(|call| !call.status.is_final()).map(|call| call.key)
 }
 
-/// An attempt of it is under way, or in doubt.
+/// An attempt of it is under way, or in doubt, or a chain of its own.
 fn began(call: &Call) -> bool {
-    matches!(call.status, CallStatus::Started | CallStatus::InDoubt)
+    matches!(call.status, CallStatus::Started | CallStatus::Waiting | CallStatus::InDoubt)
 }
 
 fn has_result(call: &Call) -> Option<String> {
@@ -174,7 +178,9 @@ fn finished_fault(state: &ChainState, call: &Call, status: CallStatus) -> Option
     match (status, call.status) {
         _ if !status.is_final() => Some(format!("{status} is no end of call {}", call.key)),
         (CallStatus::Succeeded, _) if !began(call) && !copied => Some(format!("call {} succeeded and had not started", call.key)),
-        (CallStatus::Denied | CallStatus::Answered, CallStatus::Started) => Some(format!("call {} had started when it was {status}", call.key)),
+        (CallStatus::Denied | CallStatus::Answered, CallStatus::Started | CallStatus::Waiting) => {
+            Some(format!("call {} had started when it was {status}", call.key))
+        }
         _ => None,
     }
 }

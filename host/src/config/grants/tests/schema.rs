@@ -50,6 +50,15 @@ effect = "ask"
 approvers = ["alice", "bob"]
 quorum = 2
 exclude_requester = true
+[[rules]]
+tool = "chain"
+effect = "ask"
+[children]
+tools = ["files__*", "chain"]
+depth = 2
+chains = 4
+turns = 10
+model = "script:child.json"
 "#;
     let lines = around("[[plugins.files.kv]]\nwhen = \"approved\"\n[[plugins.files.kv]]\ntools = [\"list\"]\naccess = \"read\"", "");
     let mut samples = vec![design(), later.to_owned(), lines, standing.to_owned(), "version = 1\n".to_owned()];
@@ -104,6 +113,7 @@ fn the_schema_has_the_keys_that_the_reader_knows() {
         ("/$defs/kv", section("kv = { xx = 1 }")),
         ("/$defs/secret", section("[[plugins.files.http]]\nurl = \"https://a.test\"\nmethods = [\"GET\"]\nsecret = { xx = 1 }")),
         ("/$defs/tool", section("[plugins.files.tools.read]\nxx = 1")),
+        ("/$defs/children", "version = 1\n[children]\nxx = 1\n".to_owned()),
         ("/$defs/rule", around("", "[[rules]]\nxx = 1")),
         ("/$defs/except", around("", "[[rules]]\ntool = \"*\"\neffect = \"ask\"\nexcept = [{ xx = 1 }]")),
     ];

@@ -10,7 +10,7 @@ use crate::journal::{Journal, SqliteJournal};
 fn carrying_on(parent: &str) -> Event {
     match started("and then?") {
         Event::ChainStarted { started_by, settings, tools, messages, .. } => {
-            Event::ChainStarted { started_by, settings, tools, messages, continues: Some(ChainId(parent.into())), forked: None }
+            Event::ChainStarted { started_by, settings, tools, messages, continues: Some(ChainId(parent.into())), forked: None, parent: None }
         }
         _ => unreachable!(),
     }

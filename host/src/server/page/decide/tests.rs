@@ -11,6 +11,7 @@ fn pause(ask: Ask) -> Pause {
     Pause {
         id: PauseId("pa_1".into()),
         call: CallKey { turn: 1, ordinal: 0 },
+        path: Vec::new(),
         call_id: "c".into(),
         kind: PauseKind::Tool,
         tool: "p__t".into(),

@@ -37,6 +37,7 @@ fn h10_a_childs_question_stands_in_the_one_queue_with_its_path_and_the_root_is_c
         assert_eq!(pending.as_array().unwrap().len(), 1);
         assert!(env.pausegate(&["pending"]).stdout.contains(&format!("{root} › {child}")));
         let shown = env.pausegate(&["inspect", root]).stdout;
+        assert!(shown.contains(&format!("{} open in {root} › {child}: files__delete\n", env.pending()[0])), "{shown}");
         assert!(shown.contains(&format!("chain {root} waiting")) && shown.contains(&format!("its chain is {child}")), "{shown}");
         let said = env.pausegate(&["say", root, "more"]);
         assert!(said.code == Some(2) && said.stderr.contains(&format!("`pausegate cancel {child}`")), "{said}");

@@ -9,7 +9,7 @@ use super::{exit, runtime};
 use crate::chain::message::{Message, Role};
 use crate::chain::{ChainId, Seq};
 use crate::event::Stamped;
-use crate::journal::{Journal, JournalError, audit};
+use crate::journal::{Journal, JournalError, PendingRow, audit};
 use crate::report;
 use crate::runner::HostError;
 use crate::state::ChainState;
@@ -58,6 +58,7 @@ impl Inspect {
                 report::json(&as_json(&found)?);
             } else {
                 report::chain::show(&found.state, found.held_by.as_deref(), found.past, setup.clock.now());
+                report::chain::below(&below(&*journal, &found).await?);
             }
             Ok(exit::COMPLETED)
         })
@@ -82,6 +83,16 @@ async fn find_at(journal: &dyn Journal, id: ChainId, seq: Seq) -> Result<Found, 
     let events = audit::events_until(journal, &id, seq).await?;
     let state = ChainState::fold(id, &events);
     Ok(Found { state, events, held_by: None, past: (seq < head).then_some(head) })
+}
+
+/// What chains below it wait for, now.
+async fn below(journal: &dyn Journal, found: &Found) -> Result<Vec<PendingRow>, Failure> {
+    if found.past.is_some() || found.state.children().next().is_none() {
+        return Ok(Vec::new());
+    }
+    let mut rows = journal.pending(u32::MAX).await?;
+    rows.retain(|row| row.pause.path.contains(&found.state.id));
+    Ok(rows)
 }
 
 fn as_json(found: &Found) -> Result<Value, Failure> {

@@ -9,6 +9,7 @@ use crate::chain::message::{Message, Part};
 use crate::chain::{ChainId, ChainStatus, Seq};
 use crate::digest::canonical;
 use crate::event::StopEnd;
+use crate::journal::PendingRow;
 use crate::state::{Call, ChainState};
 
 /// `past` is the last event there is, where the state is not the one after it.
@@ -48,6 +49,14 @@ pub fn show(state: &ChainState, held_by: Option<&str>, past: Option<Seq>, now: T
         None => ahead(state, now),
         // What waited then can have been decided since: no command is offered.
         Some(_) => state.open_pauses().for_each(|open| data(&format!("{} open: {}", open.id, escape::line(&open.tool)))),
+    }
+}
+
+/// Open pauses of chains below it, each with its path.
+pub fn below(rows: &[PendingRow]) {
+    for row in rows {
+        let path = path(&row.pause.path.iter().chain([&row.chain]).cloned().collect::<Vec<_>>());
+        data(&format!("{} open in {path}: {}", row.pause.id, escape::line(&row.pause.tool)));
     }
 }
 

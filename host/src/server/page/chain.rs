@@ -8,6 +8,7 @@ use super::frame::{Here, Live, page};
 use super::timeline::timeline;
 use super::words::{ago, block, code, counted, line, path, status};
 use crate::chain::ChainStatus;
+use crate::journal::PendingRow;
 use crate::report;
 use crate::server::State;
 use crate::server::access::Identity;
@@ -17,6 +18,8 @@ use crate::state::ChainState;
 pub async fn show(Of(state): Of<State>, who: Identity, Path(id): Path<String>) -> Result<Html<String>, Problem> {
     let chain = state.chain(&who, &id).await?;
     let held_by = state.held_by(&chain).await?;
+    let mut below = if chain.children().next().is_some() { state.pauses(&who, super::LIST_MAX).await? } else { Vec::new() };
+    below.retain(|row| row.pause.path.contains(&chain.id));
     let now = state.clock().now();
     let standing = if held_by.is_some() { ChainStatus::Running } else { chain.status };
     let title = if chain.title.is_empty() { chain.id.0.clone() } else { report::escape::line(&chain.title) };
@@ -30,7 +33,7 @@ pub async fn show(Of(state): Of<State>, who: Identity, Path(id): Path<String>) -
             section.part.changed { h2 { "It waits for its operator" } (block(&report::rest::blocked(&chain.id, why))) }
         }
         (waiting(&chain))
-        (children(&chain))
+        (children(&chain, &below))
         section.part { (facts(&chain, held_by.as_deref())) }
         section.part { h2 { "What it did" } (timeline(&chain, now)) }
     };
@@ -49,12 +52,15 @@ fn waiting(chain: &ChainState) -> Markup {
     }
 }
 
-fn children(chain: &ChainState) -> Markup {
+fn children(chain: &ChainState, below: &[PendingRow]) -> Markup {
     html! {
         @if chain.children().next().is_some() {
             section.part.waits {
                 h2 { "Waits for chains that it started" }
-                ul.lines { @for child in chain.children() { li { a href={ "/chains/" (child) } { (child) } } } }
+                ul.lines {
+                    @for child in chain.children() { li { a href={ "/chains/" (child) } { (child) } } }
+                    @for row in below { li { a href={ "/pauses/" (row.pause.id) } { (code(&row.pause.tool)) } " " (line(&row.pause.reason)) } }
+                }
             }
         }
     }

@@ -184,6 +184,8 @@ pub enum OnChange {
     Keep,
     /// The chain is blocked until somebody accepts the new ones.
     Block,
+    /// A pause of each call asks which bytes to go on with.
+    Ask,
 }
 
 impl OnChange {

@@ -11,6 +11,7 @@ use crate::capability::{FrozenUse, Opening, Then, Uses};
 use crate::chain::{Actor, ChainId};
 use crate::digest::Digest;
 
+pub mod replaced;
 pub mod settle;
 
 pub use settle::{Settle, Settled};
@@ -37,6 +38,8 @@ pub enum PauseKind {
     Capability,
     /// The call was started, may have had its effect once, and nobody recorded how it ended.
     InDoubt,
+    /// The plugin's bytes are others than those the chain started with, and the operator wants to be asked.
+    PluginChanged,
 }
 
 impl PauseKind {
@@ -46,6 +49,7 @@ impl PauseKind {
             Self::Gate => "gate",
             Self::Capability => "capability",
             Self::InDoubt => "in_doubt",
+            Self::PluginChanged => "plugin_changed",
         }
     }
 }
@@ -211,7 +215,7 @@ impl Pause {
     pub fn offers(&self) -> &'static [&'static str] {
         match (self.kind, self.asks_approval()) {
             (PauseKind::InDoubt, _) => &["settle"],
-            (PauseKind::Capability, _) => &["approve", "deny", "respond"],
+            (PauseKind::Capability | PauseKind::PluginChanged, _) => &["approve", "deny", "respond"],
             (_, true) if self.uses.effectful() => &["approve", "deny", "respond"],
             (_, true) => &["approve", "deny", "edit", "respond"],
             (_, false) => &["deny", "respond"],

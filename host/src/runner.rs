@@ -29,6 +29,7 @@ mod open;
 mod recent;
 mod recover;
 mod redact;
+mod replaced;
 mod still;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -20,6 +20,7 @@ use crate::pause::{Ask, Pause, PauseId};
 
 pub mod accept;
 pub mod admit;
+pub mod bytes;
 pub mod child;
 pub mod decide;
 pub mod expire;

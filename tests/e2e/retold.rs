@@ -166,3 +166,49 @@ fn w63_h79_where_the_operator_wants_it_a_replaced_plugin_blocks_with_the_command
     assert!(call(&env)["result"]["message"].as_str().unwrap().contains("no tool"));
     assert_eq!(server.asked().len(), 1);
 }
+
+/// A call that was answered, and whose plugin was replaced before it went on, where the operator wants to be asked.
+fn asked_about_other_bytes(server: &Server) -> (TestEnvironment, String) {
+    let env = TestEnvironment::new();
+    env.write("home/.config/pausegate/config.toml", "plugin_changed = \"ask\"\n");
+    let env = set_up(env, server, "", json!([{"post": server.url("/v1/first")}, {"ask": "q"}]));
+    env.pausegate(&["respond", &env.pending()[0], "--text", "yes"]);
+    replace_the_probe(&env);
+    let chain = env.chains()[0].clone();
+    let resumed = env.pausegate(&["resume", &chain]);
+    assert_eq!(resumed.code, Some(75), "{resumed}");
+    (env, chain)
+}
+
+#[test]
+fn w63_where_the_operator_wants_it_a_person_chooses_the_bytes_with_both_before_their_eyes() {
+    let server = Server::start();
+    let (env, chain) = asked_about_other_bytes(&server);
+    let pause = env.pending()[0].clone();
+    let listed = env.pausegate(&["pending", "--json"]).json();
+    assert_eq!(listed[0]["kind"], "plugin_changed");
+    let shown = env.pausegate(&["resume", &chain]).stderr;
+    for told in
+        ["plugin_changed: the plugin's bytes were replaced", "pinned sha256:", "new    sha256:", " bytes", "tool `retold` is gone", "--choice pinned"]
+    {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
+    let nonsense = env.pausegate(&["respond", &pause, "--choice", "both"]);
+    assert_eq!(nonsense.code, Some(65), "{nonsense}");
+    assert_eq!(env.pausegate(&["respond", &pause, "--choice", "pinned"]).code, Some(0));
+    let resumed = env.pausegate(&["resume", &chain]);
+    assert_eq!(resumed.code, Some(0), "{resumed}");
+    assert_eq!(call(&env)["result"]["content"][0]["text"], "200 1\nyes");
+    assert_eq!(server.asked().len(), 1);
+    assert_eq!(env.pausegate(&["replay", &chain]).code, Some(0));
+}
+
+#[test]
+fn w63_new_bytes_that_a_person_takes_are_those_that_run() {
+    let server = Server::start();
+    let (env, chain) = asked_about_other_bytes(&server);
+    assert_eq!(env.pausegate(&["approve", &env.pending()[0]]).code, Some(0));
+    assert_eq!(env.pausegate(&["resume", &chain]).code, Some(0));
+    assert!(call(&env)["result"]["message"].as_str().unwrap().contains("no tool"), "{}", call(&env));
+    assert_eq!(env.pausegate(&["replay", &chain]).code, Some(0));
+}

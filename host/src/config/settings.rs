@@ -328,8 +328,9 @@ fn home_free<'p>(item: &super::document::Item<'_>, path: &'p (impl AsRef<Path> +
 fn on_change(text: &str) -> Result<OnChange, String> {
     match text {
         "keep" => Ok(OnChange::Keep),
+        "ask" => Ok(OnChange::Ask),
         "block" => Ok(OnChange::Block),
-        _ => Err("must be `keep` or `block`".to_owned()),
+        _ => Err("must be `keep`, `ask` or `block`".to_owned()),
     }
 }
 

@@ -38,6 +38,27 @@ pub enum Change {
     Wants { lines: Vec<String> },
 }
 
+impl Change {
+    /// What changed, with the plugin's own names in it.
+    pub fn title(&self) -> String {
+        match self {
+            Self::ToolRenamed { from, to } => format!("tool `{from}` is now named `{to}`"),
+            Self::ToolRemoved { tool } => format!("tool `{tool}` is gone"),
+            Self::ToolAdded { tool, effects } => format!("tool `{tool}` is new ({effects})"),
+            Self::Effects { tool, from, to } => format!("effects of `{tool}` were {from}, are {to}"),
+            Self::Text { tool, part, .. } => format!("{part} of `{tool}`"),
+            Self::Wants { .. } => "what it would like".to_owned(),
+        }
+    }
+
+    pub fn lines(&self) -> &[String] {
+        match self {
+            Self::Text { lines, .. } | Self::Wants { lines } => lines,
+            Self::ToolRenamed { .. } | Self::ToolRemoved { .. } | Self::ToolAdded { .. } | Self::Effects { .. } => &[],
+        }
+    }
+}
+
 impl Catalogue {
     /// What changed on the way to `new`; empty where only code did.
     pub fn difference(&self, new: &Self) -> Vec<Change> {

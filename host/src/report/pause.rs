@@ -32,6 +32,7 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
         PauseKind::Gate => "asked because".to_owned(),
         PauseKind::Capability => "held back by the host".to_owned(),
         PauseKind::InDoubt => "in doubt, since".to_owned(),
+        PauseKind::PluginChanged => "asked by the host, since".to_owned(),
     };
     text += &section(&says, &escape::block(&pause.reason), "    > ");
     if let Some(FrozenUse::Http(http)) = pause.frozen() {
@@ -41,6 +42,10 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
     }
     if pause.kind == PauseKind::InDoubt {
         text += &doubt::facts(pause);
+    }
+    if let Some(replaced) = pause.replaced() {
+        text += &section("the bytes", &replaced::bytes(&replaced).join("\n"), "    ");
+        text += &section("what changed", &replaced::changes(&replaced), "    > ");
     }
     text += &question(&pause.ask);
     text += &openings(pause);
@@ -81,6 +86,9 @@ pub fn commands(pause: &Pause) -> Vec<String> {
     let id = &pause.id;
     if pause.kind == PauseKind::InDoubt {
         return doubt::commands(id);
+    }
+    if let (PauseKind::PluginChanged, Ask::Choice { options }) = (pause.kind, &pause.ask) {
+        return replaced::commands(id, options);
     }
     let answer = match pause.ask {
         Ask::Approval => format!("pausegate approve {id}"),
@@ -147,6 +155,7 @@ pub fn kind(kind: PauseKind) -> &'static str {
         PauseKind::Gate => "gate: a rule asks, no plugin code has run for it",
         PauseKind::Capability => "capability: the plugin reached for it, and had no effect before",
         PauseKind::InDoubt => "in_doubt: the call was started, and nobody recorded how it ended",
+        PauseKind::PluginChanged => "plugin_changed: the plugin's bytes were replaced while the call waited",
     }
 }
 
@@ -215,6 +224,7 @@ pub fn pretty(value: &Value) -> String {
 }
 
 mod doubt;
+pub mod replaced;
 
 pub use doubt::{known, plugin_says};
 

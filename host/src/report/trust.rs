@@ -30,16 +30,8 @@ pub fn difference(changes: Option<&[Change]>) {
 }
 
 fn change(change: &Change) {
-    let (title, lines): (String, &[String]) = match change {
-        Change::ToolRenamed { from, to } => (format!("tool `{}` is now named `{}`", escape::line(from), escape::line(to)), &[]),
-        Change::ToolRemoved { tool } => (format!("tool `{}` is gone", escape::line(tool)), &[]),
-        Change::ToolAdded { tool, effects } => (format!("tool `{}` is new ({effects})", escape::line(tool)), &[]),
-        Change::Effects { tool, from, to } => (format!("effects of `{}` were {from}, are {to}", escape::line(tool)), &[]),
-        Change::Text { tool, part, lines } => (format!("{part} of `{}`", escape::line(tool)), lines),
-        Change::Wants { lines } => ("what it would like".to_owned(), lines),
-    };
-    super::data(&format!("  {title}"));
-    lines.iter().for_each(|line| super::data(&format!("    > {}", escape::message(line))));
+    super::data(&format!("  {}", escape::line(&change.title())));
+    change.lines().iter().for_each(|line| super::data(&format!("    > {}", escape::message(line))));
 }
 
 /// A want and, where there are such, the lines that would grant it.

@@ -11,10 +11,11 @@ use super::attempts::Attempts;
 use super::open::OpenChain;
 use super::recover::recover_all;
 use super::redact::Replies;
-use super::{HostError, Report, Rest, family, kept};
+use super::{HostError, Report, Rest, family, kept, replaced};
 use crate::call::result::to_base64;
 use crate::call::{CallKey, CallStatus, ToolSpec};
 use crate::capability::Grants;
+use crate::chain::OnChange;
 use crate::chain::message::Part;
 use crate::clock::Lease;
 use crate::digest::Digest;
@@ -30,7 +31,7 @@ use crate::state::recover::recover_certain;
 use crate::state::settle_attempt::{Ending, Left, settle};
 use crate::state::start::{Startable, start};
 use crate::state::stop::ended;
-use crate::state::{ChainState, JudgedCalls, Rules, recheck};
+use crate::state::{ChainState, JudgedCalls, Rules, bytes, recheck};
 
 /// How often a busy runner looks whether someone decided meanwhile.
 pub const LOOK: Duration = Duration::from_millis(100);
@@ -76,6 +77,7 @@ async fn to_its_rest(chain: &mut OpenChain, interrupt: CancellationToken) -> Res
         replies: Replies::of(&chain.host),
         waiting: None,
         found: None,
+        answers: 0,
         loaded: BTreeMap::new(),
         failures: BTreeMap::new(),
     };
@@ -90,7 +92,7 @@ pub fn would_move(chain: &OpenChain) -> bool {
     let (host, state, grants) = (&chain.host, &chain.state, chain.host.grants.latest());
     let id = |prefix: &str| host.clock.id(prefix);
     let rules = Rules { grants: &grants, now: host.clock.now(), id: &id, schemas: &host.schemas };
-    if !recheck::recheck(state, &rules).is_empty() {
+    if !recheck::recheck(state, &rules).is_empty() || !bytes::recheck(state, &host.plugins.loaded()).is_empty() {
         return true;
     }
     let failures = host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
@@ -103,7 +105,7 @@ pub fn would_move(chain: &OpenChain) -> bool {
 }
 
 /// Calls that wait to be admitted: those of an import, and those whose plugin was accepted anew.
-fn admit_requested(state: &ChainState, rules: &Rules<'_>) -> Vec<Event> {
+pub fn admit_requested(state: &ChainState, rules: &Rules<'_>) -> Vec<Event> {
     let calls: Vec<_> = state.calls_in(CallStatus::Requested).map(|call| call.key).collect();
     admit::admit(state, rules, &calls)
 }
@@ -117,6 +119,8 @@ struct Driver {
     waiting: Option<Waiting>,
     /// Bytes under each plugin name, as last seen in the plugin directory.
     found: Option<Arc<BTreeMap<String, Digest>>>,
+    /// How often people had said which bytes to go on with, as last seen.
+    answers: usize,
     /// The same, with what was kept for this chain.
     loaded: BTreeMap<String, Digest>,
     /// Why a plugin is not loaded.
@@ -142,7 +146,7 @@ impl Driver {
             if self.interrupt.is_cancelled() {
                 return self.interrupted(chain).await;
             }
-            self.look(chain).await;
+            self.look(chain).await?;
             let next = self.next(&chain.state);
             if let Some(rest) = self.step(chain, next).await? {
                 return Ok(rest);
@@ -151,14 +155,17 @@ impl Driver {
     }
 
     /// A long-running host follows its plugin directory: bytes are compared when a call starts.
-    async fn look(&mut self, chain: &OpenChain) {
+    async fn look(&mut self, chain: &mut OpenChain) -> Result<(), HostError> {
         let found = chain.host.plugins.loaded();
-        if self.found.as_ref() != Some(&found) {
-            self.loaded = BTreeMap::clone(&found);
+        let answers = answers_about_bytes(&chain.state);
+        if self.found.as_ref() != Some(&found) || self.answers != answers {
+            chain.record(|state, _| bytes::recheck(state, &found)).await?;
+            (self.loaded, self.answers) = (BTreeMap::clone(&found), answers);
             self.found = Some(found);
             kept::take_up(chain, &mut self.loaded).await;
             self.failures = chain.host.plugins.failures().into_iter().map(|failure| (failure.name, failure.reason)).collect();
         }
+        Ok(())
     }
 
     /// What is next within the calls that may run side by side.
@@ -187,6 +194,8 @@ impl Driver {
         }
         match next {
             Next::Recover => recover_all(chain, &self.interrupt).await?,
+            Next::AskAboutBytes(calls) => replaced::ask(chain, &calls, &self.loaded).await?,
+            Next::TakeBytes(plugins) => replaced::take(chain, &plugins, &self.loaded).await?,
             Next::StartCalls(_) => self.record_and_start(chain, |_, _| Default::default()).await?,
             Next::Wait => self.wait(chain).await?,
             Next::CallModel => return self.call_model(chain).await,
@@ -370,6 +379,14 @@ impl Driver {
             chain.record(|_, _| vec![Event::ChainBlocked { blocked: blocked.clone() }]).await?;
         }
         Ok(Rest::Interrupted)
+    }
+}
+
+/// They are looked for only where somebody is asked: this is asked before each step.
+fn answers_about_bytes(state: &ChainState) -> usize {
+    match state.settings.on_change {
+        OnChange::Ask => state.pauses.iter().filter(|pause| pause.kind == PauseKind::PluginChanged && pause.decided.is_some()).count(),
+        OnChange::Keep | OnChange::Block => 0,
     }
 }
 

@@ -11,6 +11,7 @@ use super::open::OpenChain;
 use crate::chain::OnChange;
 use crate::digest::Digest;
 use crate::state::ChainState;
+use crate::state::bytes::{Choice, chosen};
 
 /// Plugins of unfinished calls, with the bytes the chain holds them to.
 fn needed(state: &ChainState) -> BTreeMap<String, Digest> {
@@ -24,11 +25,13 @@ fn needed(state: &ChainState) -> BTreeMap<String, Digest> {
 
 /// Makes callable what was kept of plugins that are others now. `loaded` says then what this chain runs.
 pub async fn take_up(chain: &OpenChain, loaded: &mut BTreeMap<String, Digest>) {
-    if chain.state.settings.on_change == OnChange::Block {
-        return;
-    }
     for (plugin, digest) in needed(&chain.state) {
-        if loaded.get(&plugin).is_some_and(|found| *found != digest) && load(&chain.host, &plugin, &digest).await {
+        let goes_on = |found: &Digest| match chain.state.settings.on_change {
+            OnChange::Keep => true,
+            OnChange::Ask => chosen(&chain.state, &plugin, &digest, found) == Some(Choice::Pinned),
+            OnChange::Block => false,
+        };
+        if loaded.get(&plugin).is_some_and(|found| *found != digest && goes_on(found)) && load(&chain.host, &plugin, &digest).await {
             chain.host.observer.kept(&chain.state, &plugin, &digest);
             loaded.insert(plugin, digest);
         }

@@ -18,6 +18,7 @@ mod narrowing;
 mod operators;
 mod people;
 mod properties;
+mod replaced;
 mod replay;
 mod retold;
 mod secrets;

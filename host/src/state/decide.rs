@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::admit::{finished, gate};
 use super::expire::expired;
 use super::settle::settle;
-use super::{Call, ChainState, Rules, stop};
+use super::{Call, ChainState, Rules, bytes, stop};
 use crate::call::schema::Schema;
 use crate::call::{CallStatus, ToolResult, ToolSpec, kind};
 use crate::capability::requirements::Requirements;
@@ -50,6 +50,7 @@ pub enum Outcome {
 
 pub fn decide(state: &ChainState, rules: &Rules<'_>, id: &PauseId, by: &Actor, decision: &Decision) -> Result<Outcome, Refused> {
     let pause = state.pause(id).ok_or_else(|| Refused::Unknown(id.clone()))?;
+    let decision = &pause.meant(decision);
     if !pause.is_open() {
         return match &pause.decided {
             Some(decided) if decided.decision.same_as(decision) => Ok(Outcome::Same(Box::new(decided.clone()))),
@@ -81,6 +82,9 @@ pub fn decide(state: &ChainState, rules: &Rules<'_>, id: &PauseId, by: &Actor, d
         }
         Decision::Settle(_) => {
             return Err(Refused::DoesNotFit(format!("{id} asks for {}; only what became of a call in doubt is settled", asked(&pause.ask))));
+        }
+        Decision::Approve { .. } | Decision::Respond { .. } if pause.kind == PauseKind::PluginChanged => {
+            bytes::answered(state, rules, pause, decision)?
         }
         Decision::Approve { .. } if pause.asks_approval() => (PauseStatus::Approved, Vec::new()),
         Decision::Approve { .. } => {

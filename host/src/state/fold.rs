@@ -223,7 +223,7 @@ impl ChainState {
             if pause.kind == PauseKind::Tool {
                 call.saved.clone_from(&pause.state);
             }
-            if pause.kind != PauseKind::Gate {
+            if !matches!(pause.kind, PauseKind::Gate | PauseKind::PluginChanged) {
                 call.pauses += u32::from(pause.difference.is_none());
             }
         });
@@ -306,6 +306,8 @@ impl Call {
             });
         };
         match decision {
+            // Is about the bytes, and says nothing of the call.
+            Decision::Approve { .. } | Decision::Respond { .. } if pause.kind == PauseKind::PluginChanged => self.status = CallStatus::Ready,
             // Opens the one use, and says nothing of the arguments.
             Decision::Approve { .. } if pause.kind == PauseKind::Capability => {
                 let uses = pause.opens.iter().filter_map(|opening| match opening {

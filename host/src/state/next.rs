@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::ChainState;
+use super::bytes::{Choice, chosen};
 use crate::call::{CallKey, CallStatus};
-use crate::chain::Blocked;
+use crate::chain::{Blocked, OnChange};
 use crate::digest::Digest;
 use crate::event::StopEnd;
 
 /// What the runner is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
+    /// Ask a person about the bytes that these would start on.
+    AskAboutBytes(Vec<CallKey>),
+    /// A person took the new bytes of these plugins.
+    TakeBytes(Vec<String>),
     /// Judge these again and start those that still may.
     StartCalls(Vec<CallKey>),
     /// Calls were started by a process that is no more: settle what became of them.
@@ -59,12 +64,28 @@ pub fn next(state: &ChainState, around: &Around<'_>) -> Next {
         };
     }
     let mut blocked = None;
-    let mut startable = Vec::new();
+    let (mut startable, mut asked, mut taken) = (Vec::new(), Vec::new(), Vec::new());
     for call in state.calls_in(CallStatus::Ready) {
         match hindrance(state, around, &call.tool) {
             None => startable.push(call.key),
+            Some(Blocked::PluginChanged { plugin, pinned, found }) if state.settings.on_change == OnChange::Ask => {
+                match chosen(state, &plugin, &pinned, &found) {
+                    None => asked.push(call.key),
+                    Some(Choice::New { .. }) => taken.push(plugin),
+                    // Those bytes are not kept any more.
+                    Some(Choice::Pinned) => blocked = blocked.or(Some(Blocked::PluginChanged { plugin, pinned, found })),
+                }
+            }
             Some(reason) => blocked = blocked.or(Some(reason)),
         }
+    }
+    if !taken.is_empty() {
+        taken.dedup();
+        // What runs on the old ones ends on them.
+        return if running { Next::Wait } else { Next::TakeBytes(taken) };
+    }
+    if !asked.is_empty() {
+        return Next::AskAboutBytes(asked);
     }
     if !startable.is_empty() {
         return Next::StartCalls(startable);

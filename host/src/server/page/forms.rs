@@ -45,7 +45,7 @@ pub fn forms(seen: &Seen, slip: Option<&Slip>) -> Markup {
     let pause = &seen.pause;
     let offers = |name: &str| pause.offers().contains(&name);
     html! {
-        @if offers("approve") { (approve(pause)) }
+        @if offers("approve") && pause.asks_approval() { (approve(pause)) }
         @if offers("respond") && !pause.asks_approval() { (answer(pause, slip)) }
         @if offers("settle") { (settle(pause, slip)) }
         @if offers("deny") { (deny(pause, slip)) }

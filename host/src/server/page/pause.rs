@@ -105,6 +105,7 @@ fn reason(pause: &Pause) -> Markup {
                 PauseKind::Gate => { "Asked because" }
                 PauseKind::Capability => { "Held back by the host" }
                 PauseKind::InDoubt => { "In doubt, since" }
+                PauseKind::PluginChanged => { "Asked by the host, since" }
             }
         }
         (quote(&pause.reason))
@@ -117,6 +118,10 @@ fn context(pause: &Pause) -> Markup {
             section.part { h2 { "The request, whole" } (block(&report::pause::request(http))) }
         } @else if let Some(context) = pause.context.as_ref().filter(|_| pause.kind == PauseKind::Tool) {
             section.part { h2 { "Context, from the plugin, as it was then" } (json(context)) }
+        }
+        @if let Some(replaced) = pause.replaced() {
+            section.part { h2 { "The bytes" } (words::lines(&report::pause::replaced::bytes(&replaced))) }
+            section.part { h2 { "What changed" } (quote(&replaced.changes.join("\n"))) @if replaced.changes.is_empty() { p { "Only its code." } } }
         }
         @if pause.kind == PauseKind::InDoubt {
             section.part { h2 { "Known of it" } (words::lines(&report::pause::known(pause))) }

@@ -82,6 +82,6 @@ fn asks(pause: &crate::pause::Pause) -> Markup {
 fn says(kind: PauseKind) -> &'static str {
     match kind {
         PauseKind::Tool => "It says: ",
-        PauseKind::Gate | PauseKind::Capability | PauseKind::InDoubt => "",
+        PauseKind::Gate | PauseKind::Capability | PauseKind::InDoubt | PauseKind::PluginChanged => "",
     }
 }

@@ -42,7 +42,7 @@ impl Checker {
             Event::PauseDecided { pause, by, decision, .. } | Event::VoteCounted { pause, by, decision, .. } => {
                 // As it was decided: at that moment.
                 let rules = Rules { now: stamped.at, ..*rules };
-                decision_fault(decide(state, &rules, pause, by, decision), decision, event, after)
+                decision_fault(decide(state, &rules, pause, by, decision), hangs_on_grants(state, pause, decision), event, after)
             }
             Event::PauseClosed { pause, .. } => closed_fault(state, pause),
             Event::CallEdited { call, .. } | Event::ApprovalLapsed { call, .. } => {
@@ -140,14 +140,12 @@ fn started_fault(state: &ChainState, started: &Started) -> Option<String> {
 }
 
 /// What `decide` makes of it today, by kind: the words of results may be another version's.
-fn decision_fault(today: Result<Outcome, Refused>, decision: &Decision, recorded: &Event, after: &[Stamped]) -> Option<String> {
-    // Whether new arguments are let through is the grants' to say, which were others then.
-    let is_edit = matches!(decision, Decision::Edit { .. });
+fn decision_fault(today: Result<Outcome, Refused>, hangs_on_grants: bool, recorded: &Event, after: &[Stamped]) -> Option<String> {
     let events = match today {
         Ok(Outcome::Decided(events)) => events,
         Ok(Outcome::Same(_)) => return Some("the same was decided before".to_owned()),
         Ok(Outcome::Expired(_)) => return Some("its time was over".to_owned()),
-        Err(Refused::DoesNotFit(_)) if is_edit => return None,
+        Err(Refused::DoesNotFit(_)) if hangs_on_grants => return None,
         Err(refused) => return Some(refused.to_string()),
     };
     let (first, rest) = events.split_first()?;
@@ -155,7 +153,13 @@ fn decision_fault(today: Result<Outcome, Refused>, decision: &Decision, recorded
         return Some("the decision leads to something else".to_owned());
     }
     let follows = rest.iter().map(shape).eq(after.iter().take(rest.len()).map(|stamped| shape(&stamped.event)));
-    (!is_edit && !follows).then(|| "what the decision leads to does not follow it".to_owned())
+    (!hangs_on_grants && !follows).then(|| "what the decision leads to does not follow it".to_owned())
+}
+
+/// Whether new arguments or new bytes are let through is the grants' to say, which were others then.
+fn hangs_on_grants(state: &ChainState, pause: &PauseId, decision: &Decision) -> bool {
+    let of_bytes = state.pause(pause).is_some_and(|pause| pause.kind == PauseKind::PluginChanged);
+    matches!(decision, Decision::Edit { .. }) || (of_bytes && matches!(decision, Decision::Approve { .. }))
 }
 
 /// An event without its words.

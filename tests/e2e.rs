@@ -28,6 +28,7 @@ mod secrets;
 mod signals;
 mod steered;
 mod trust;
+mod ways_on;
 mod work;
 
 pub use environment::{FILES_GRANTS, Shown, TestEnvironment};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Left uses nothing to its right; names on one line are peers, and only the first line's may use each other.
 const LAYERS: &[&[&str]] = &[
-    &["chain", "call", "pause", "capability", "digest", "notice"],
+    &["chain", "call", "pause", "capability", "digest", "notice", "counted"],
     &["event"],
     &["state"],
     &["clock", "file"],
@@ -128,6 +128,50 @@ fn files_are_short_and_named_for_their_module() {
         }
     }
     none(found);
+}
+
+/// `1 plugins`: what is counted is told by `counted`, unless it can never be one.
+#[test]
+fn a_number_of_things_fits_its_noun() {
+    const NOUNS: &[&str] = &[
+        "attempts",
+        "calls",
+        "chains",
+        "changes",
+        "events",
+        "modules",
+        "notices",
+        "patterns",
+        "pauses",
+        "plugins",
+        "questions",
+        "rules",
+        "times",
+        "tools",
+        "tries",
+        "turns",
+        "votes",
+    ];
+    // Beyond a limit of more than one.
+    const NEVER_ONE: &[&str] = &[
+        "offers {} tools, only the first",
+        "`only` has {} patterns, the limit is",
+        "more than {CHAINS_MAX} chains",
+        "more than {FILES_MAX} plugins",
+    ];
+    let counts = |line: &str| {
+        let nouns = NOUNS.iter().flat_map(|noun| line.match_indices(&format!("}} {noun}")).map(|(at, _)| (at, noun.len())).collect::<Vec<_>>());
+        let whole = |(at, length): &(usize, usize)| !line[at + 2 + length..].starts_with(is_word);
+        line.contains('"') && nouns.filter(whole).count() > 0 && !NEVER_ONE.iter().any(|known| line.contains(known))
+    };
+    let sources = host().into_iter().filter(|source| !source.is_test());
+    let found = sources.flat_map(|source| {
+        // What stands behind the tests' mark is cut from `code` alone.
+        let lines = source.code.lines().count();
+        let text = source.text.lines().take(lines).collect::<Vec<_>>().join("\n");
+        at_lines(&source, &text, counts, "a number of one has another word: see `counted`")
+    });
+    none(found.collect());
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod host {
         pub use self::places::Places;
     }
 
+    pub mod counted;
     pub mod digest;
     pub mod event;
     pub mod file;
@@ -76,4 +77,4 @@ mod host {
 
 pub mod targets;
 
-use host::{call, capability, chain, config, digest, event, file, journal, notice, pause, plugin, state};
+use host::{call, capability, chain, config, counted, digest, event, file, journal, notice, pause, plugin, state};

@@ -401,6 +401,14 @@ impl Held {
         fs.chain(http).chain(kv).chain(uses).collect()
     }
 
+    /// One line each; of settings and the environment the names alone.
+    pub fn in_words(&self) -> Vec<String> {
+        let lines = self.fs.iter().map(HeldFs::to_string).chain(self.http.iter().map(HeldHttp::to_string));
+        let kept = self.kv.iter().map(HeldKv::to_string);
+        let named = self.config.keys().map(|name| format!("config {name}")).chain(self.env.keys().map(|name| format!("env {name}")));
+        lines.chain(kept).chain(named).collect()
+    }
+
     /// With what an approval opens.
     pub fn with(mut self, opens: &[Opening]) -> Self {
         for opening in opens {

@@ -148,7 +148,7 @@ pub struct UnknownCall {
     pub held: Vec<String>,
 }
 
-/// What a chain was started with; never changes but for the turn limit.
+/// What a chain was started with; never changes but for the model and the turn limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// As given to `--model`; `None` where a person called one tool without a model.

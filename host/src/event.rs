@@ -155,6 +155,11 @@ pub enum Event {
         by: Actor,
         max_turns: u32,
     },
+    /// Another model answers from here on.
+    ModelChanged {
+        by: Actor,
+        model: String,
+    },
     /// Nothing new starts; with the last started call the chain ends as `end` says.
     StopRequested {
         by: Actor,

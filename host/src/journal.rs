@@ -183,6 +183,24 @@ pub struct PauseRow {
     pub status: PauseStatus,
 }
 
+/// One of several that a shortened id could mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub id: String,
+    /// Foreign words may stand in it.
+    pub is: String,
+}
+
+impl Candidate {
+    /// Named at most: those that were begun last, since they are meant most often.
+    pub const MAX: u32 = 5;
+
+    /// A chain, or a pause with the chain it is of.
+    fn of(id: String, status: &str, title: &str) -> Self {
+        Self { id, is: format!("{status}, {title}") }
+    }
+}
+
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum JournalError {
     /// Someone wrote since; read again and decide again.
@@ -202,7 +220,7 @@ pub enum JournalError {
     #[error("no {what} has an id that starts with `{prefix}`")]
     Unknown { what: &'static str, prefix: String },
     #[error("`{prefix}` is the start of {count} {what} ids; give more of it")]
-    Ambiguous { what: &'static str, prefix: String, count: usize },
+    Ambiguous { what: &'static str, prefix: String, count: usize, candidates: Vec<Candidate> },
     #[error("journal `{path}` is of version {found}; this program reads up to version {known}")]
     Newer { path: String, found: u32, known: u32 },
     #[error("event {seq} of chain {chain} cannot be read: {message}")]

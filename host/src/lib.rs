@@ -6,6 +6,7 @@ pub mod chain;
 pub mod clock;
 pub mod commands;
 pub mod config;
+mod counted;
 pub mod digest;
 pub mod event;
 mod file;

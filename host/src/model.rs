@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::call::ToolSpec;
+use crate::counted::counted;
 use crate::event::{Usage, Verbatim};
 
 mod anthropic;
@@ -28,10 +29,10 @@ pub mod twin;
 
 pub use crate::call::AskedCall;
 pub use crate::event::Entry;
-pub use open::{open, open_with};
+pub use open::{open, open_telling, open_with};
 pub use patience::Patience;
 pub use record::record;
-pub use remote::install_tls;
+pub use remote::{Waiting, install_tls};
 
 /// What the runner needs of a model; `script:` is one of them.
 pub trait Model: Send + Sync {
@@ -84,7 +85,7 @@ pub enum ModelError {
     #[error("{provider} refused the request ({status}): {message}")]
     Refused { provider: &'static str, status: u16, message: String },
     /// Away after all retries.
-    #[error("{provider} did not answer after {attempts} attempts: {message}")]
+    #[error("{provider} did not answer after {}: {message}", counted(attempts, "attempt", "attempts"))]
     Unavailable { provider: &'static str, attempts: u32, message: String },
     /// HTML, half a stream, JSON of another shape.
     #[error("{provider} sent an answer that cannot be read: {message}")]

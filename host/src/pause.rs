@@ -141,6 +141,9 @@ pub struct Pause {
     pub state: Option<String>,
     /// What approving brings into force; empty where only an answer is asked.
     pub opens: Vec<Opening>,
+    /// What the call holds without this pause's approval, in words; digests of the call are over it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<String>,
     /// Approved-only grants that stay shut for these arguments, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shut: Vec<String>,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::chain::{Blocked, ChainId, Seq};
 use crate::clock::Clock;
+use crate::counted::counted;
 use crate::digest::Digest;
 use crate::event::Stamped;
 use crate::journal::{Journal, JournalError};
@@ -144,9 +145,9 @@ pub enum HostError {
     HasChild { chain: ChainId, child: ChainId },
     #[error("chain {chain} has calls without a result; resume it first")]
     Unfinished { chain: ChainId },
-    #[error("chain {chain} has {head} events; there is no event {seq}")]
+    #[error("chain {chain} has {}; there is no event {seq}", counted(head, "event", "events"))]
     NoEvent { chain: ChainId, seq: Seq, head: Seq },
-    #[error("the new turn limit {given} is not above {used} model calls already made")]
+    #[error("the new turn limit {given} is not above {} already made", counted(used, "model call", "model calls"))]
     TurnLimit { given: u32, used: u32 },
     #[error("{0}")]
     BadCall(String),

@@ -124,6 +124,8 @@ fn a_gate_asks_before_any_plugin_code_and_one_approval_is_enough() {
         > a rule asks a person before `files__delete` runs
       approving opens, for this call alone
         fs write /build/a.tmp, exactly this entry
+      the call holds, whatever is decided here
+        fs read everything below /build
       lines behind it
         grants.toml:16: ask files__* args.path = "/build/**"
       approvers  any user of this machine

@@ -34,7 +34,8 @@ fn a_prefix_of_two_ids_is_no_id() {
     $ pausegate approve pa_
     --- stderr
     error: `pa_` is the start of 2 pause ids; give more of it
-    hint: `pausegate pending` lists open pauses
+    hint: `pa_1` is open, ch_1 clean up
+    hint: `pa_2` is open, ch_1 clean up
     --- exit 64
     ");
     assert_eq!(env.pending().len(), 2);
@@ -173,6 +174,7 @@ fn a_refusal_prints_the_line_that_would_allow_it() {
         path = "./etc"
         mount = "/etc"
         access = "read"
+        # a relative path counts from the folder of this file
     chain ch_1 is completed
     --- exit 1
     "#);
@@ -201,16 +203,12 @@ fn explain_says_which_line_decides() {
     files__delete (once) denied
       because
         grants.toml:2: deny files__*
-      holds without asking
-        nothing
-      an approval opens
-        nothing beyond running the call
       lines of the plugin's section
         grants.toml: no section `[plugins.files]`, so it holds nothing
       rules for the tool
         grants.toml:2: deny files__*: denies
       needed to run without asking
-        grants.toml:2: take the rule out, or give it `except = [{ tool = "files__delete", exact = "{}" }]`
+        grants.toml:2: take the rule out; with the arguments, this shows how to let just one call pass
     --- exit 77
     "#);
 }

@@ -31,17 +31,18 @@ fn an_earlier_state_is_shown_in_every_form() {
       as it was  after event 6 of 15, at [TIME]
       started    0 s ago by [ME]
       model      script:[TMP]/work/turns.json, 2 of 20 calls
+      events     6; `inspect --at N` shows it after one, `fork --at N` goes on from there
     user
       clean up
-    model
+    model, event 2
       Looking first.
     call files__list {"path":"/build"}
-      succeeded, 1 attempt, call list
+      succeeded, 1 attempt, call list, event 5
       done: a.tmp\nb.tmp\nkeep.txt
     call files__delete {"path":"/build/a.tmp"}
-      requested, 0 attempts, call a
+      requested, 0 attempts, call a, event 6
     call files__delete {"path":"/build/b.tmp"}
-      requested, 0 attempts, call b
+      requested, 0 attempts, call b, event 6
     --- exit 0
     "#);
     let then = env.pausegate(&["inspect", &chain, "--at", &at, "--json"]).json();

@@ -14,6 +14,7 @@ fn what_was_approved_is_deleted_and_what_was_denied_stays() {
     $ pausegate run 'clean up the temp files under ./build' --model script:turns.json
     --- stderr
     chain ch_1
+    model: Looking first.
     files__list {"path":"/build"}
     files__list done: a.tmp\nb.tmp\nkeep.txt
     files__delete {"path":"/build/a.tmp"}
@@ -30,6 +31,8 @@ fn what_was_approved_is_deleted_and_what_was_denied_stays() {
         > Delete /build/a.tmp
       approving opens, for this call alone
         fs write /build/a.tmp, exactly this entry
+      the call holds, whatever is decided here
+        fs read everything below /build
       lines behind it
         grants.toml: no rule matches, and the default is tools = "allow"
       approvers  any user of this machine
@@ -50,6 +53,8 @@ fn what_was_approved_is_deleted_and_what_was_denied_stays() {
         > Delete /build/b.tmp
       approving opens, for this call alone
         fs write /build/b.tmp, exactly this entry
+      the call holds, whatever is decided here
+        fs read everything below /build
       lines behind it
         grants.toml: no rule matches, and the default is tools = "allow"
       approvers  any user of this machine
@@ -108,23 +113,24 @@ fn what_was_approved_is_deleted_and_what_was_denied_stays() {
     chain ch_1 completed
       started    0 s ago by [ME]
       model      script:[TMP]/work/turns.json, 3 of 20 calls
+      events     19; `inspect --at N` shows it after one, `fork --at N` goes on from there
     user
       clean up the temp files under ./build
-    model
+    model, event 2
       Looking first.
     call files__list {"path":"/build"}
-      succeeded, 1 attempt, call list
+      succeeded, 1 attempt, call list, event 5
       done: a.tmp\nb.tmp\nkeep.txt
     call files__delete {"path":"/build/a.tmp"}
-      succeeded, 2 attempts, call a
+      succeeded, 2 attempts, call a, event 17
       done: deleted /build/a.tmp
     call files__delete {"path":"/build/b.tmp"}
-      denied, 1 attempt, call b
+      denied, 1 attempt, call b, event 15
       failed (denied): a person denied this call: somebody needs it
-    model
+    model, event 18
       Deleted a.tmp; b.tmp stays.
-    pa_1 approved by [ME] at [TIME]
-    pa_2 denied by [ME] at [TIME]: somebody needs it
+    pa_1 approved by [ME] at [TIME], event 13
+    pa_2 denied by [ME] at [TIME], event 14: somebody needs it
     --- exit 0
     "#);
 }

@@ -200,21 +200,22 @@ fn a_broken_grants_file_stops_no_denial_and_no_cancelling() {
     chain ch_1 cancelled
       started    0 s ago by [ME]
       model      script:[TMP]/work/turns.json, 2 of 20 calls
+      events     18; `inspect --at N` shows it after one, `fork --at N` goes on from there
     user
       clean up
-    model
+    model, event 2
       Looking first.
     call files__list {"path":"/build"}
-      succeeded, 1 attempt, call list
+      succeeded, 1 attempt, call list, event 5
       done: a.tmp\nb.tmp\nkeep.txt
     call files__delete {"path":"/build/a.tmp"}
-      denied, 1 attempt, call a
+      denied, 1 attempt, call a, event 14
       failed (denied): a person denied this call
     call files__delete {"path":"/build/b.tmp"}
-      cancelled, 1 attempt, call b
+      cancelled, 1 attempt, call b, event 17
       failed (cancelled): not run: the chain was stopped
-    pa_2 cancelled: files__delete
-    pa_1 denied by [ME] at [TIME]
+    pa_2 cancelled: files__delete, event 16
+    pa_1 denied by [ME] at [TIME], event 13
     cancelled by [ME]: wrong folder
     --- exit 0
     "#);

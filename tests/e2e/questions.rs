@@ -33,8 +33,8 @@ fn a_choice_is_one_of_its_values() {
       in the words of plugin survey
         > which?
       choose one value
-        > red
-        > blue
+        > 1  red
+        > 2  blue
       answering opens nothing
       lines behind it
         grants.toml: no rule matches, and the default is tools = "allow"

@@ -84,8 +84,10 @@ fn a_use_that_only_an_approval_opens_is_held_back_shown_and_made_once() {
         > the plugin reached for what only an approval opens: fs write /build/b.tmp
       approving opens, for this call alone
         once: fs write /build/b.tmp
+      the call holds, whatever is decided here
+        fs read everything below /build
       lines behind it
-        grants.toml: no rule matches, and the default is tools = "allow"
+        grants.toml:9: fs write everything below /build, only what is approved
       approvers  any user of this machine
       age        0 s
       digest     sha256:…

@@ -44,6 +44,7 @@ fn w42_a_changed_description_takes_the_grants_away_and_is_shown_line_by_line() {
         path = "./build"
         mount = "/build"
         access = "read"
+        # a relative path counts from the folder of this file
     chain ch_2 is completed
     --- exit 1
     "#);
@@ -292,17 +293,13 @@ fn explain_says_what_would_let_a_denied_call_run() {
     files__delete (once) denied
       because
         grants.toml:7: deny * args.path = "/etc/**"
-      holds without asking
-        nothing
-      an approval opens
-        nothing beyond running the call
       lines of the plugin's section
         grants.toml: no section `[plugins.files]`, so it holds nothing
       rules for the tool
         grants.toml:2: ask files__*: asks [ME]
         grants.toml:7: deny * args.path = "/etc/**": denies
       needed to run without asking
-        grants.toml:7: take the rule out, or give it `except = [{ tool = "files__delete", exact = '{"path":"/etc/passwd"}' }]`
+        grants.toml:7: take the rule out, or let just this call pass with `except = [{ tool = "files__delete", exact = '{"path":"/etc/passwd"}' }]`
     --- exit 77
     "#);
 

@@ -82,7 +82,7 @@ fn w64_a_worker_frees_what_waits_on_a_rule_once_the_rule_is_edited_and_ends_when
         let completed: Vec<_> = lines.by_ref().filter(|line| line.ends_with("is completed")).take(3).collect();
         assert_eq!((completed.len(), env.pending().len()), (3, 0));
         kill_process(Pid::from_child(&worker), Signal::TERM).unwrap();
-        assert_eq!(worker.wait().unwrap().code(), Some(130));
+        assert_eq!(worker.wait().unwrap().code(), Some(0), "to end in order when told to is no failure");
     }
 }
 

@@ -294,3 +294,33 @@ fn h59_h61_no_control_and_no_bidi_mark_comes_raw() {
     checked(&alice.get(&format!("/api/v1/chains/{chain}")));
     checked(&alice.get(&format!("/api/v1/chains/{chain}/events")));
 }
+
+#[test]
+fn which_bytes_of_a_replaced_plugin_go_on_is_asked_over_http_as_on_a_terminal() {
+    let env = TestEnvironment::new();
+    env.write("home/.config/pausegate/config.toml", "plugin_changed = \"ask\"\n");
+    env.script(json!([{"tool_calls": [{"id": "q", "name": "survey__text", "arguments": {"reason": "when?"}}]}, {"text": "Done."}]));
+    assert_eq!(env.pausegate(&["run", "ask me", "--model", "script:turns.json"]).code, Some(75));
+    assert_eq!(env.pausegate(&["respond", &env.pending()[0], "--text", "Friday"]).code, Some(0));
+    env.add_plugin("fetch");
+    let plugins = env.path("home/.local/share/pausegate/plugins");
+    std::fs::rename(plugins.join("fetch.wasm"), plugins.join("survey.wasm")).unwrap();
+    let chain = env.chains()[0].clone();
+    assert_eq!(env.pausegate(&["resume", &chain]).code, Some(75));
+
+    let server = Serving::new(&env);
+    let alice = server.client("alice", "run,read,approve");
+    let pause = env.pending()[0].clone();
+    let seen = alice.get(&format!("/api/v1/pauses/{pause}")).json();
+    assert_eq!((&seen["kind"], &seen["decisions"]), (&json!("plugin_changed"), &json!(["approve", "deny", "respond"])));
+    assert!(seen["context"]["changes"].to_string().contains("tool `text` is gone"), "{seen}");
+    let page = alice.send("GET", &format!("/pauses/{pause}"), &[("accept", "text/html")], "");
+    assert_eq!(page.status, 200, "{page:?}");
+    for told in ["What changed", "tool `text` is gone", "The bytes", "value=\"pinned\"", "value=\"new\"", "value=\"deny\""] {
+        assert!(page.body.contains(told), "{told}: {}", page.body);
+    }
+    assert!(!page.body.contains("value=\"approve\"") && !page.body.contains("value=\"edit\""), "what is chosen says which bytes");
+    assert_eq!(alice.decide(&pause, &json!({"decision": "respond", "value": "neither"})).status, 422);
+    assert_eq!(alice.decide(&pause, &json!({"decision": "respond", "value": "pinned"})).status, 200);
+    alice.until(|client| (client.get(&format!("/api/v1/chains/{chain}")).json()["status"] == "completed").then_some(()));
+}

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 pub use super::requirements::Requirements;
-use super::{Grants, Held, Limits, Opening, PluginGrants, Verdict};
+use super::{FrozenUse, Grants, Held, Limits, Opening, PluginGrants, Verdict};
 use crate::call::{Effects, HOST, ToolSpec};
 use crate::digest::Digest;
 
@@ -116,7 +116,8 @@ impl Grants {
     }
 
     /// What nobody asks about a call that simply runs, so it is not part of judging it.
-    pub fn explain(&self, call: CallFacts<'_>) -> Explanation {
+    /// `exactly` says that the question is about just these arguments.
+    pub fn explain(&self, call: CallFacts<'_>, exactly: bool) -> Explanation {
         let call = self.held_to(call);
         let lines = match self.plugins.get(call.plugin) {
             Some(section) if section.digest.matches(call.plugin_digest) => {
@@ -128,7 +129,19 @@ impl Grants {
             None => vec![format!("{}: no section `[plugins.{}]`, so it holds nothing", self.file_name(), call.plugin)],
         };
         let judgement = self.judge(call);
-        Explanation { lines, rules: told::rules(self, &call), needed: told::needed(self, &call, &judgement), judgement }
+        Explanation { lines, rules: told::rules(self, &call), needed: told::needed(self, &call, &judgement, exactly), judgement }
+    }
+
+    /// The approved-only lines that a use falls under, which is why a person is asked about it.
+    pub fn waiting_for(&self, call: CallFacts<'_>, frozen: &FrozenUse) -> Vec<String> {
+        let call = self.held_to(call);
+        let section = self.plugins.get(call.plugin).filter(|section| section.digest.matches(call.plugin_digest));
+        let lines = section.map(|section| lines::stand(section, &call)).unwrap_or_default();
+        let of_use = lines.into_iter().filter_map(|line| {
+            let reach = line.reach.filter(|reach| frozen.is_held(&Held::default().with(std::slice::from_ref(reach))))?;
+            Some(format!("{}: {reach}, only what is approved", self.place(line.number)))
+        });
+        of_use.collect()
     }
 
     /// What became of a line; `beforehand` is the standing approval of the call.

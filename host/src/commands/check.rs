@@ -10,6 +10,7 @@ use super::setup::{Flags, Setup};
 use super::{exit, runtime};
 use crate::capability::Limits;
 use crate::config::wanted;
+use crate::counted::counted;
 use crate::plugin::{ACCEPTED, Catalogue, Look, Plugins, look, offered};
 use crate::report::{self, escape};
 
@@ -95,10 +96,10 @@ impl Checked {
             list("imports", &declared.imports.iter().map(|name| format!("{name}  {}", offered(name))).collect::<Vec<_>>());
             let limit = Limits::default().memory_bytes >> 20;
             report::data(&format!(
-                "at rest\n  {} KiB of memory (a call's limit is {limit} MiB unless the grants file sets another), {} table elements, {} core modules",
+                "at rest\n  {} KiB of memory (a call's limit is {limit} MiB unless the grants file sets another), {}, {}",
                 declared.memory_bytes.div_ceil(1024),
-                declared.table_elements,
-                declared.core_modules
+                counted(declared.table_elements, "table element", "table elements"),
+                counted(declared.core_modules, "core module", "core modules")
             ));
         }
         if !self.catalogue.tools.is_empty() {

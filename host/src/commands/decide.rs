@@ -9,11 +9,12 @@ use super::{exit, identity, runtime};
 use crate::capability::Then;
 use crate::digest::Digest;
 use crate::journal::Journal;
-use crate::pause::{Ask, Decision, PauseId, Settle, Settled};
+use crate::pause::{Ask, Decision, PauseId, PauseStatus, Settle, Settled};
 use crate::report;
 use crate::report::escape;
-use crate::runner;
+use crate::runner::{self, HostError};
 use crate::state::ChainState;
+use crate::state::decide::Refused;
 
 /// Approve a call: exactly what its pause shows, once
 #[derive(Args)]
@@ -155,6 +156,18 @@ fn ends(decision: &Decision) -> bool {
     matches!(decision, Decision::Deny { .. } | Decision::Settle(Settle { outcome: Settled::GiveUp | Settled::Happened(_), .. }))
 }
 
+/// Nobody waits for a pause whose time was over, and nobody carries its chain on by itself.
+async fn with_the_way_on(journal: &dyn Journal, pause: &str, error: HostError) -> Failure {
+    let expired = matches!(error, HostError::Refused(Refused::Gone { status: PauseStatus::Expired, .. }));
+    let failure = Failure::from(error);
+    match journal.find_pause(pause).await {
+        Ok((chain, _)) if expired => {
+            failure.hint(format!("`pausegate resume {chain}` carries the chain on; the model is told that nobody decided in time"))
+        }
+        _ => failure,
+    }
+}
+
 impl Common {
     pub fn pause(&self) -> &str {
         &self.pause
@@ -175,12 +188,13 @@ impl Common {
             if let Decision::Respond { .. } = decision {
                 fits.check(&*host.journal, &self.pause).await?;
             }
-            Ok(host.decide(&PauseId(self.pause.clone()), &identity::os_user(), &decision).await)
+            let decided = host.decide(&PauseId(self.pause.clone()), &identity::os_user(), &decision).await;
+            Ok(match decided {
+                Ok(done) => Ok(done),
+                Err(error) => Err(with_the_way_on(&*host.journal, &self.pause, error).await),
+            })
         })?;
-        match decided {
-            Ok(done) => self.tell(&done),
-            Err(error) => return Err(error.into()),
-        }
+        self.tell(&decided?);
         Ok(exit::COMPLETED)
     }
 

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::reach::out_of_reach;
 use super::setup::{Flags, Setup, warnings};
 use super::{exit, identity, runtime};
+use crate::counted::counted;
 use crate::journal::records::Rebuilt;
 use crate::model;
 use crate::plugin::{self, Plugins, SystemSecrets};
@@ -80,9 +81,15 @@ impl Doctor {
                 Ok(grants) if grants.file.as_os_str().is_empty() => {
                     note("grants", format!("`{}` is not there: no plugin holds anything", places.grants.display()))
                 }
-                Ok(grants) => {
-                    fine("grants", format!("`{}`: {} plugins, {} rules", places.grants.display(), grants.plugins.len(), grants.rules.len()))
-                }
+                Ok(grants) => fine(
+                    "grants",
+                    format!(
+                        "`{}`: {}, {}",
+                        places.grants.display(),
+                        counted(grants.plugins.len(), "plugin", "plugins"),
+                        counted(grants.rules.len(), "rule", "rules")
+                    ),
+                ),
                 Err(failure) => failed("grants", failure),
             },
             cache(&places.cache),
@@ -130,11 +137,11 @@ fn plugins(setup: &Setup) -> Result<Vec<Check>, Failure> {
     let none = loaded.is_empty() && plugins.failures().is_empty();
     let mut checks = vec![if none { note("plugins", format!("`{dir}` holds no plugin")) } else { fine("plugins", format!("`{dir}`")) }];
     for (name, digest) in loaded.iter() {
-        let tools = catalog.iter().filter(|tool| &tool.plugin == name).count();
+        let tools = counted(catalog.iter().filter(|tool| &tool.plugin == name).count(), "tool", "tools");
         checks.push(match grants.plugins.get(name) {
-            Some(section) if section.digest.matches(digest) => fine("plugin", format!("`{name}`: {tools} tools, trusted")),
+            Some(section) if section.digest.matches(digest) => fine("plugin", format!("`{name}`: {tools}, trusted")),
             Some(_) => wrong("plugin", format!("`{name}` has other bytes than the grants file pins; `pausegate trust {name} --dry-run` shows what changed, `pausegate trust {name}` trusts it")),
-            None => note("plugin", format!("`{name}`: {tools} tools; holds nothing until `pausegate trust {name}` and grants")),
+            None => note("plugin", format!("`{name}`: {tools}; holds nothing until `pausegate trust {name}` and grants")),
         });
     }
     for (name, section) in &grants.plugins {

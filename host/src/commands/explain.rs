@@ -14,7 +14,7 @@ use crate::capability::judge::{CallFacts, Explanation};
 use crate::capability::{Grants, Opening, Verdict};
 use crate::plugin::{SystemSecrets, trouble};
 use crate::report;
-use crate::report::escape;
+use crate::report::{escape, load};
 
 /// Say which line of the grants file allows, asks or denies a call
 #[derive(Args)]
@@ -39,7 +39,10 @@ impl Explain {
         let tool = plugins.catalog().into_iter().chain([chain_tool()]).find(|tool| tool.name == self.tool);
         let tool =
             tool.ok_or_else(|| Failure::new(exit::UNKNOWN, format!("there is no tool `{}`", self.tool)).hint("`pausegate tools` lists them"))?;
-        let mut explained = grants.explain(CallFacts::of(&tool, &arguments, setup.today()));
+        // Without arguments the question is about the tool, and not about a call with none.
+        let exactly = text.is_some() || takes_none(&tool.input_schema);
+        let mut explained = grants.explain(CallFacts::of(&tool, &arguments, setup.today()), exactly);
+        setup.unguarding(&grants, &*plugins).iter().for_each(|warning| report::note(&load::warning(warning)));
         for (number, why) in grants.plugins.get(&tool.plugin).map(out_of_reach).unwrap_or_default() {
             let place = format!("{}: ", grants.place(number));
             explained.lines.iter_mut().filter(|line| line.starts_with(&place)).for_each(|line| *line += &format!("; but {why}"));
@@ -64,6 +67,10 @@ impl Explain {
         }
         Ok(if explained.judgement.verdict == Verdict::Deny { exit::DENIED } else { exit::COMPLETED })
     }
+}
+
+fn takes_none(schema: &serde_json::Value) -> bool {
+    schema.get("properties").and_then(|properties| properties.as_object()).is_none_or(serde_json::Map::is_empty)
 }
 
 /// What the plugin's word on a call in doubt is worth.
@@ -92,15 +99,13 @@ fn show(tool: &ToolSpec, explained: &Explanation) {
     };
     report::data(&format!("{} ({}) {verdict}", escape::line(&tool.name), tool.effects));
     list("because", &judgement.because, "no rule matches; `defaults.tools` decides");
-    let held = &judgement.held;
-    let mut lines: Vec<_> = held.fs.iter().map(ToString::to_string).chain(held.http.iter().map(ToString::to_string)).collect();
-    lines.extend(held.kv.iter().map(ToString::to_string));
-    lines.extend(held.config.keys().map(|name| format!("config {name}")));
-    lines.extend(held.env.keys().map(|name| format!("env {name}")));
-    list("holds without asking", &lines, "nothing");
-    let opens: Vec<_> = judgement.opens.iter().map(ToString::to_string).collect();
-    list("an approval opens", &opens, "nothing beyond running the call");
-    list("stays shut", &judgement.shut, "");
+    // A call that is denied holds nothing, and nobody is asked to open anything for it.
+    if judgement.verdict != Verdict::Deny {
+        list("holds without asking", &judgement.held.in_words(), "nothing");
+        let opens: Vec<_> = judgement.opens.iter().map(ToString::to_string).collect();
+        list("an approval opens", &opens, "nothing beyond running the call");
+        list("stays shut", &judgement.shut, "");
+    }
     list("lines of the plugin's section", &explained.lines, "");
     list("rules for the tool", &explained.rules, "");
     if judgement.verdict == Verdict::Ask {

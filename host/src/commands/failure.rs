@@ -73,10 +73,15 @@ impl From<JournalError> for Failure {
         };
         let failure = Self::of(code, &error);
         match &error {
-            JournalError::Unknown { what: "pause", .. } | JournalError::Ambiguous { what: "pause", .. } => {
-                failure.hint("`pausegate pending` lists open pauses")
+            JournalError::Unknown { what: "pause", .. } => failure.hint("`pausegate pending` lists open pauses"),
+            JournalError::Unknown { .. } => failure.hint("`pausegate chains` lists chains"),
+            JournalError::Ambiguous { candidates, what, count, .. } => {
+                let list = if *what == "pause" { "pending" } else { "chains" };
+                let named = candidates.iter().fold(failure, |failure, one| failure.hint(format!("`{}` is {}", one.id, one.is)));
+                let more =
+                    (*count > candidates.len()).then(|| format!("{} more begin with it; `pausegate {list}` lists them", count - candidates.len()));
+                more.into_iter().fold(named, Failure::hint)
             }
-            JournalError::Unknown { .. } | JournalError::Ambiguous { .. } => failure.hint("`pausegate chains` lists chains"),
             JournalError::Held { chain, .. } => failure.hint(format!("`pausegate inspect {chain}` shows how far it has come")),
             JournalError::Moved { .. } | JournalError::Busy { .. } => failure.hint("try again"),
             JournalError::WentBack { chain, .. } => failure.hint(format!("`pausegate resume {chain}` goes on from there")),

@@ -57,7 +57,7 @@ impl Inspect {
             } else if self.json {
                 report::json(&as_json(&found)?);
             } else {
-                report::chain::show(&found.state, found.held_by.as_deref(), found.past, setup.clock.now());
+                report::chain::show(&found.state, &found.events, found.held_by.as_deref(), found.past, setup.clock.now());
                 report::chain::below(&below(&*journal, &found).await?);
             }
             Ok(exit::COMPLETED)

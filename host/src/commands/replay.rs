@@ -8,6 +8,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, runtime};
+use crate::counted::counted;
 use crate::digest::canonical;
 use crate::report::{self, escape};
 use crate::state::replay::{Admission, Compared, replay};
@@ -41,7 +42,11 @@ impl Replay {
         if self.json {
             report::json(&json!({"id": id, "events": events.len(), "same": same, "calls": replayed.calls, "faults": replayed.faults}));
         } else {
-            report::data(&format!("chain {id}: {} events, {} calls judged", events.len(), replayed.calls.len()));
+            report::data(&format!(
+                "chain {id}: {}, {} judged",
+                counted(events.len(), "event", "events"),
+                counted(replayed.calls.len(), "call", "calls")
+            ));
             replayed.calls.iter().filter(|call| call.differs() || call.same_digest == Some(false)).for_each(|call| report::data(&told(call)));
             replayed.faults.iter().for_each(|fault| report::data(&escape::message(&format!("event {} does not follow: {}", fault.seq, fault.what))));
             report::data(if same { "the same would be decided today" } else { "it differs" });

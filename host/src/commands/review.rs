@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{json, line};
+use super::answer::{TRIES_MAX, answer, line};
 use super::failure::Failure;
 use super::pending::in_order;
 use super::setup::{Flags, Setup};
@@ -116,7 +116,7 @@ impl Reviewing<'_> {
             report::note(&format!("you have voted: {}; others are still to", vote.decision.name()));
             return Ok(Wish::Skip);
         }
-        loop {
+        for _ in 0..TRIES_MAX {
             let wish = self.ask(pause).await?;
             let Wish::Decide(decision) = &wish else { return Ok(wish) };
             match self.host.decide(&pause.id, self.by, decision).await {
@@ -136,6 +136,7 @@ impl Reviewing<'_> {
                 }
             }
         }
+        Ok(Wish::Skip)
     }
 
     async fn ask(&self, pause: &Pause) -> Result<Wish, Failure> {
@@ -147,9 +148,9 @@ impl Reviewing<'_> {
         };
         let approval = pause.asks_approval();
         let in_doubt = pause.kind == PauseKind::InDoubt;
-        loop {
-            let Some(answer) = self.line(&format!("{offered}?")).await else { return Ok(Wish::Quit) };
-            let decision = match answer.as_str() {
+        for _ in 0..TRIES_MAX {
+            let Some(typed) = self.line(&format!("{offered}?")).await else { return Ok(Wish::Quit) };
+            let decision = match typed.as_str() {
                 "q" | "quit" => return Ok(Wish::Quit),
                 "s" | "skip" => return Ok(Wish::Skip),
                 "y" | "yes" if approval => Some(Decision::Approve { note: None, digest: digest.clone() }),
@@ -159,9 +160,7 @@ impl Reviewing<'_> {
                     Some(Decision::Deny { note: (!note.is_empty()).then_some(note), then: None, digest: digest.clone() })
                 }
                 "a" | "answer" if !approval && !in_doubt => {
-                    let plain = matches!(pause.ask, Ask::Text | Ask::Choice { .. });
-                    let value = if plain { self.line("answer?").await.map(Value::from) } else { json("answer as JSON?", self.interrupt).await };
-                    let Some(value) = value else { return Ok(Wish::Quit) };
+                    let Some(value) = answer(&pause.ask, self.interrupt).await else { return Ok(Wish::Quit) };
                     Some(Decision::Respond { value, note: None, digest: digest.clone() })
                 }
                 "h" | "happened" if in_doubt => {
@@ -179,6 +178,7 @@ impl Reviewing<'_> {
                 return Ok(Wish::Decide(decision));
             }
         }
+        Ok(Wish::Skip)
     }
 
     async fn line(&self, question: &str) -> Option<String> {

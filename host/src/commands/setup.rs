@@ -19,7 +19,7 @@ use crate::config::watched::{self, News, WatchedGrants};
 use crate::config::{self, Settings, Surroundings};
 use crate::digest::Digest;
 use crate::journal::{Journal, PostgresJournal, SqliteJournal};
-use crate::model;
+use crate::model::{self, ModelError};
 use crate::notify::Delivery;
 use crate::plugin::{Change, Following, PluginConfig, Plugins, WasmPlugins};
 use crate::report::{self, Color, escape, load};
@@ -216,8 +216,16 @@ impl Setup {
         }
         load::same_names(&plugins.catalog()).iter().for_each(|warning| report::note(warning));
         grants.unknown_tools(&plugins.catalog()).iter().for_each(|warning| report::note(&load::warning(warning)));
+        self.unguarding(&grants, &*loaded).iter().for_each(|warning| report::note(&load::warning(warning)));
         quarantined(&grants, &*plugins).iter().for_each(|plugin| report::note(&load::quarantined(plugin)));
         Ok((Host { plugins, grants: watched, observer, models: self.models(record), ..bare }, loaded))
+    }
+
+    /// Rules that should hold a call back and are about no tool that is there: whoever starts something should know.
+    pub fn unguarding(&self, grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
+        let tools = plugins.catalog();
+        let found = config::warnings::unguarding(grants, &tools).into_iter();
+        found.map(|warning| format!("{}: {}", grants.place(warning.line), warning.text)).collect()
     }
 
     /// For commands that decide: no plugin is loaded, no model can be asked.
@@ -239,7 +247,7 @@ impl Setup {
     pub fn models(&self, record: Option<&Path>) -> Arc<OpenModel> {
         let record = record.map(Path::to_owned);
         Arc::new(move |name| {
-            let model = model::open(name, &|variable| std::env::var(variable).ok())?;
+            let model = model::open_telling(name, &|variable| std::env::var(variable).ok(), Arc::new(asked_again))?;
             Ok(match &record {
                 Some(path) => model::record(model, path, Arc::new(|lost| report::note(&format!("{lost}; nothing is recorded from here on")))),
                 None => model,
@@ -301,13 +309,18 @@ impl Setup {
     }
 }
 
+fn asked_again(why: &ModelError, wait: std::time::Duration) {
+    let seconds = wait.as_secs_f32();
+    report::note(&format!("{}; asking again in {seconds:.1} s", escape::line(&why.to_string())));
+}
+
 /// Plugins with a section that is for other bytes.
 pub fn quarantined(grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
     let other = |name: &String, digest: &Digest| grants.plugins.get(name).is_some_and(|section| !section.digest.matches(digest));
     plugins.loaded().iter().filter(|(name, digest)| other(name, digest)).map(|(name, _)| name.clone()).collect()
 }
 
-/// Lines of the grants file that do nothing, ready to show. `run` says nothing of them: it is asked for something else.
+/// Lines of the grants file that do nothing, ready to show. Of most `run` says nothing: it is asked for something else.
 pub fn warnings(setup: &Setup, grants: &Grants, plugins: &dyn Plugins) -> Vec<String> {
     let (tools, loaded, failures) = (plugins.catalog(), plugins.loaded(), plugins.failures());
     let loaded = config::warnings::Loaded { tools: &tools, plugins: &loaded, failures: &failures, today: setup.today() };

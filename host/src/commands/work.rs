@@ -72,7 +72,8 @@ impl Worker {
             // What came due at the end: with `--once`, perhaps all of it.
             delivery.deliver_due(MOMENT).await;
             worked?;
-            Ok(if interrupt.is_cancelled() { exit::INTERRUPTED } else { exit::COMPLETED })
+            // To end in order when told to is all that a worker is asked for; `--once` was asked for more.
+            Ok(if self.once && interrupt.is_cancelled() { exit::INTERRUPTED } else { exit::COMPLETED })
         })
     }
 }

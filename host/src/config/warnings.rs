@@ -36,6 +36,15 @@ pub fn warnings(grants: &Grants, loaded: &Loaded<'_>) -> Vec<Warning> {
     found
 }
 
+/// Rules that ask or deny, and are about no tool that is there: what they should hold back is another name by now, or was
+/// never this one.
+pub fn unguarding(grants: &Grants, tools: &[ToolSpec]) -> Vec<Warning> {
+    let guards = grants.rules.iter().filter(|rule| rule.effect != Verdict::Allow);
+    let idle = guards.filter(|rule| !tools.iter().any(|tool| tool_matches(&rule.tool, &tool.name)));
+    let text = |rule: &Rule| format!("this rule holds nothing back: no loaded tool fits `{}`", rule.tool);
+    idle.map(|rule| Warning { line: rule.line, text: text(rule) }).collect()
+}
+
 fn of_section(grants: &Grants, name: &str, section: &PluginGrants, loaded: &Loaded<'_>) -> Vec<Warning> {
     let at = |line: usize, text: String| Warning { line, text };
     if !loaded.plugins.contains_key(name) {
@@ -181,6 +190,20 @@ mod tests {
         let grants = grants::read(format!("version = 1\n{text}").as_bytes(), Path::new("/g/grants.toml"), &Places::default(), "h").unwrap();
         let loaded = Loaded { tools: &tools, plugins: &plugins, failures: &failures, today: "2026-06-01".parse().unwrap() };
         warnings(&grants, &loaded).into_iter().map(|warning| format!("{}: {}", warning.line, warning.text)).collect()
+    }
+
+    #[test]
+    fn rules_that_hold_nothing_back_are_told_before_anything_runs() {
+        let tools = [tool("files", "delete", Effects::Once, "path")];
+        let unguarding = |text: &str| {
+            let grants = grants::read(format!("version = 1\n{text}").as_bytes(), Path::new("/g/grants.toml"), &Places::default(), "h").unwrap();
+            unguarding(&grants, &tools).into_iter().map(|warning| format!("{}: {}", warning.line, warning.text)).collect::<Vec<_>>()
+        };
+        let told = "2: this rule holds nothing back: no loaded tool fits `files__delte`";
+        assert_eq!(unguarding(&rule("deny", "files__delte", "")), [told]);
+        assert_eq!(unguarding(&rule("ask", "files__delte", "")), [told]);
+        assert_eq!(unguarding(&rule("allow", "files__delte", "")), [""; 0], "it gives nothing away");
+        assert_eq!(unguarding(&(rule("deny", "files__*", "") + &rule("ask", "files__delete", "args.pth = \"/a\""))), [""; 0]);
     }
 
     fn rule(effect: &str, tool: &str, more: &str) -> String {

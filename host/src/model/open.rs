@@ -11,7 +11,7 @@ use super::gemini::Gemini;
 use super::ollama::Ollama;
 use super::openai::Chat;
 use super::patience::Patience;
-use super::remote::{self, Remote, Wire};
+use super::remote::{self, Remote, Waiting, Wire};
 use super::responses::Responses;
 use super::script::Script;
 use super::{Model, ModelError};
@@ -24,11 +24,20 @@ type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// The model called `name`, with keys and addresses from `env`. Nothing is sent yet.
 pub fn open(name: &str, env: Environment<'_>) -> Result<Arc<dyn Model>, ModelError> {
-    open_with(name, env, Patience::default())
+    opened(name, env, Patience::default(), None)
+}
+
+/// The same, with somebody who is told when a provider is asked again.
+pub fn open_telling(name: &str, env: Environment<'_>, waiting: Arc<Waiting>) -> Result<Arc<dyn Model>, ModelError> {
+    opened(name, env, Patience::default(), Some(waiting))
 }
 
 /// `open` with other waits, for tests.
 pub fn open_with(name: &str, env: Environment<'_>, patience: Patience) -> Result<Arc<dyn Model>, ModelError> {
+    opened(name, env, patience, None)
+}
+
+fn opened(name: &str, env: Environment<'_>, patience: Patience, waiting: Option<Arc<Waiting>>) -> Result<Arc<dyn Model>, ModelError> {
     if let Some(path) = name.strip_prefix("script:") {
         return Ok(Arc::new(Script::read(Path::new(path))?));
     }
@@ -54,7 +63,7 @@ pub fn open_with(name: &str, env: Environment<'_>, patience: Patience) -> Result
     headers.extend(provider.headers);
     let client =
         remote::client(&patience).map_err(|error| ModelError::Unavailable { provider: wire.provider(), attempts: 0, message: error.to_string() })?;
-    Ok(Arc::new(Remote { name: name.to_owned(), url: extend(base, &provider.path), headers, secret: key, wire, client, patience }))
+    Ok(Arc::new(Remote { name: name.to_owned(), url: extend(base, &provider.path), headers, secret: key, wire, client, patience, waiting }))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Promises: text is heard once (after the first piece nothing is retried); a whole answer or an error, never half of
 //! one; the key stands in no error.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -78,7 +78,11 @@ pub struct Remote {
     pub wire: Box<dyn Wire>,
     pub client: reqwest::Client,
     pub patience: Patience,
+    pub waiting: Option<Arc<Waiting>>,
 }
+
+/// Hears why the provider is asked again, and after how long; called before the wait.
+pub type Waiting = dyn Fn(&ModelError, std::time::Duration) + Send + Sync;
 
 impl Model for Remote {
     fn name(&self) -> &str {
@@ -99,7 +103,12 @@ impl Model for Remote {
                 };
                 let wait = if heard { None } else { self.wait(&fault, &mut delays) };
                 match wait {
-                    Some(wait) => tokio::time::sleep(wait).await,
+                    Some(wait) => {
+                        if let Some(tell) = &self.waiting {
+                            tell(&self.error(fault, attempts), wait);
+                        }
+                        tokio::time::sleep(wait).await;
+                    }
                     None => return Err(self.error(fault, attempts)),
                 }
             }

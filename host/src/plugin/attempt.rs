@@ -26,6 +26,7 @@ use crate::call::schema::Schema;
 use crate::call::{Effects, Failure, Recording, ToolResult, kind};
 use crate::capability::keyvalue::KeyValues;
 use crate::capability::{Access, Held, Limits, is_safe};
+use crate::counted::counted;
 use crate::pause::Ask;
 use crate::plugin::{Answer, Attempt, AttemptOutcome, Ended};
 
@@ -113,7 +114,10 @@ pub async fn run(bench: &Bench, target: Target<'_>, attempt: Attempt) -> Attempt
         let writes = uses.fs_writes;
         console.log(
             "warn",
-            format!("paused after {writes} changes to files, which the next attempt makes again: ask first, and change files afterwards"),
+            format!(
+                "paused after {} to files, which the next attempt makes again: ask first, and change files afterwards",
+                counted(writes, "change", "changes")
+            ),
         );
     }
     console.finish();

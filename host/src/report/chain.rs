@@ -5,15 +5,41 @@ use jiff::Timestamp;
 use super::age::age;
 use super::live::outcome;
 use super::{bold, data, escape, pause, rest};
+use crate::call::CallKey;
 use crate::chain::message::{Message, Part};
 use crate::chain::{ChainId, ChainStatus, Seq};
+use crate::counted::counted;
 use crate::digest::canonical;
-use crate::event::StopEnd;
+use crate::event::{Event, Stamped, StopEnd};
 use crate::journal::PendingRow;
+use crate::pause::PauseId;
 use crate::state::{Call, ChainState};
 
+/// Where in the chain's events something became what it is: what `--at` of `inspect` and `fork` takes.
+struct Places<'e>(&'e [Stamped]);
+
+impl Places<'_> {
+    fn last(&self, is_it: impl Fn(&Event) -> bool) -> String {
+        let found = self.0.iter().rfind(|stamped| is_it(&stamped.event));
+        found.map(|stamped| format!("event {}", stamped.seq)).unwrap_or_default()
+    }
+
+    fn turn(&self, number: u32) -> String {
+        self.last(|event| matches!(event, Event::TurnReceived { turn, .. } if *turn == number))
+    }
+
+    /// What the call became last.
+    fn call(&self, key: CallKey) -> String {
+        self.last(|event| event.calls().contains(&key))
+    }
+
+    fn pause(&self, id: &PauseId) -> String {
+        self.last(|event| event.pause() == Some(id))
+    }
+}
+
 /// `past` is the last event there is, where the state is not the one after it.
-pub fn show(state: &ChainState, held_by: Option<&str>, past: Option<Seq>, now: Timestamp) {
+pub fn show(state: &ChainState, events: &[Stamped], held_by: Option<&str>, past: Option<Seq>, now: Timestamp) {
     let status = if held_by.is_some() { ChainStatus::Running } else { state.status };
     data(&format!("{} {status}", bold(&format!("chain {}", state.id))));
     if let Some(head) = past {
@@ -21,7 +47,7 @@ pub fn show(state: &ChainState, held_by: Option<&str>, past: Option<Seq>, now: T
     }
     data(&format!("  started    {} ago by {}", age(state.started_at, now), state.started_by));
     if let Some(model) = &state.settings.model {
-        data(&format!("  model      {}, {} of {} calls", escape::line(model), state.model_calls, state.settings.max_turns));
+        data(&format!("  model      {}, {} of {}", escape::line(model), state.model_calls, counted(state.settings.max_turns, "call", "calls")));
     }
     if !state.settings.only.is_empty() {
         data(&format!("  only       {}", escape::line(&state.settings.only_in_words())));
@@ -38,13 +64,16 @@ pub fn show(state: &ChainState, held_by: Option<&str>, past: Option<Seq>, now: T
     if let Some(holder) = held_by {
         data(&format!("  held by    {}", escape::line(holder)));
     }
+    let places = Places(events);
+    data(&format!("  events     {}; `inspect --at N` shows it after one, `fork --at N` goes on from there", state.seq));
     state.messages.iter().for_each(message);
     for turn in &state.turns {
-        turn.parts.iter().filter_map(Part::as_text).for_each(|text| said("model", text));
-        turn.calls.iter().filter_map(|key| state.calls.get(key)).for_each(call);
+        let place = places.turn(turn.number);
+        turn.parts.iter().filter_map(Part::as_text).for_each(|text| said(&format!("model, {place}"), text));
+        turn.calls.iter().filter_map(|key| state.calls.get(key)).for_each(|asked| call(asked, &places.call(asked.key)));
         turn.added.iter().for_each(message);
     }
-    ending(state);
+    ending(state, &places);
     match past {
         None => ahead(state, now),
         // What waited then can have been decided since: no command is offered.
@@ -87,13 +116,13 @@ fn said(who: &str, text: &str) {
     escape::block(text).lines().for_each(|line| data(&format!("  {line}")));
 }
 
-fn call(call: &Call) {
+fn call(call: &Call, place: &str) {
     let arguments = call.arguments.as_ref().map(canonical).unwrap_or_else(|| call.text.clone());
     data(&format!("{} {} {}", bold("call"), escape::line(&call.tool), escape::line(&arguments)));
     let edited = call.edited_by.as_ref().map(|by| format!(", arguments edited by {by}")).unwrap_or_default();
-    let attempts = if call.attempts == 1 { "1 attempt".to_owned() } else { format!("{} attempts", call.attempts) };
+    let attempts = counted(call.attempts, "attempt", "attempts");
     let settled = call.word_of.as_ref().map(|by| format!(", in the word of {}", escape::line(&by.0))).unwrap_or_default();
-    data(&format!("  {}, {attempts}, call {}{edited}{settled}", call.status, escape::line(&call.id)));
+    data(&format!("  {}, {attempts}, call {}, {place}{edited}{settled}", call.status, escape::line(&call.id)));
     if let Some(child) = &call.child {
         data(&format!("  its chain is {child}"));
     }
@@ -106,7 +135,7 @@ fn call(call: &Call) {
 }
 
 /// What has been decided and asked for.
-fn ending(state: &ChainState) {
+fn ending(state: &ChainState, places: &Places<'_>) {
     let mut closed: Vec<_> = state.pauses.iter().filter(|pause| !pause.is_open()).collect();
     closed.sort_by_key(|pause| pause.decided.as_ref().map_or(pause.opened_at, |by| by.at));
     for pause in closed {
@@ -115,8 +144,8 @@ fn ending(state: &ChainState) {
         }
         let status = pause.status.as_str();
         match &pause.decided {
-            Some(by) => data(&format!("{} {status} by {} at {}{}", pause.id, by.by, by.at, noted(by.decision.note()))),
-            None => data(&format!("{} {status}: {}", pause.id, escape::line(&pause.tool))),
+            Some(by) => data(&format!("{} {status} by {} at {}, {}{}", pause.id, by.by, by.at, places.pause(&pause.id), noted(by.decision.note()))),
+            None => data(&format!("{} {status}: {}, {}", pause.id, escape::line(&pause.tool), places.pause(&pause.id))),
         }
     }
     if let Some(stop) = &state.stop {

@@ -13,6 +13,8 @@ use super::{bold, escape, note};
 use crate::call::{CallKey, ToolResult};
 use crate::capability::Refusal;
 use crate::chain::ChainId;
+use crate::chain::message::Part;
+use crate::counted::counted;
 use crate::digest::{Digest, canonical};
 use crate::event::{Event, Origin, Stamped};
 use crate::plugin::Watcher;
@@ -60,7 +62,8 @@ impl Live {
     /// What was refused, and the lines that would allow it.
     pub fn refusal(refusal: &Refusal) -> String {
         let allow: String = escape::block(&refusal.allow_with).lines().map(|line| format!("\n    {line}")).collect();
-        format!("  refused: {}\n  allowed by{allow}", escape::line(&refusal.attempted))
+        let from = if allow.contains("path = \"./") { "\n    # a relative path counts from the folder of this file" } else { "" };
+        format!("  refused: {}\n  allowed by{allow}{from}", escape::line(&refusal.attempted))
     }
 
     fn tell(&self, state: &ChainState, event: &Event) {
@@ -68,6 +71,11 @@ impl Live {
             Event::ChainStarted { continues: Some(parent), .. } => note(&format!("{} {} carries {parent} on", bold("chain"), state.id)),
             Event::ChainStarted { parent: Some(parent), .. } => note(&format!("{} {} for {}", bold("chain"), state.id, parent.chain)),
             Event::ChainStarted { .. } => note(&format!("{} {}", bold("chain"), state.id)),
+            Event::TurnReceived { origin: Origin::Model, parts, calls, .. } if !calls.is_empty() && !self.streams => {
+                // Nobody has read it as it came, and standard output is the answer's.
+                let text: String = parts.iter().filter_map(Part::as_text).collect();
+                escape::block(&text).lines().for_each(|line| note(&format!("model: {line}")));
+            }
             Event::TurnReceived { calls, .. } if !calls.is_empty() => super::end_line(),
             Event::CallsStarted { calls } => calls.iter().filter_map(|started| state.calls.get(&started.call)).for_each(|call| self.started(call)),
             Event::CallFinished { call, result, refusals, .. } => {
@@ -85,6 +93,7 @@ impl Live {
             Event::PauseClosed { pause, status, why, .. } => note(&format!("{pause} is {}: {}", status.as_str(), escape::line(why))),
             Event::VoteCounted { pause, by, decision, .. } => note(&format!("{pause}: a vote to {} by {by}", decision.name())),
             Event::PauseDecided { pause, by, decision, .. } => note(&format!("{pause}: {} by {by}", decision.name())),
+            Event::ModelChanged { by, model } => note(&format!("model `{}` from here on, by {by}", escape::line(model))),
             Event::ApprovalLapsed { call, why } => note(&format!("an approval of {} lapsed: {}", tool_of(state, *call), escape::line(why))),
             _ => {}
         }
@@ -184,6 +193,14 @@ impl Watcher for Hushed {
 }
 
 impl Observer for Hushed {
+    fn event(&self, _state: &ChainState, event: &Stamped) {
+        if let Event::AttemptPaused { uses, .. } = &event.event
+            && let Some(told) = super::pause::written_before(*uses)
+        {
+            note(&format!("warning: {told}"));
+        }
+    }
+
     fn waiting(&self, _chain: &ChainState, calls: usize) {
         note(&waiting(calls));
     }
@@ -194,7 +211,7 @@ impl Observer for Hushed {
 }
 
 fn waiting(calls: usize) -> String {
-    let calls = if calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
+    let calls = counted(calls, "call", "calls");
     format!("waiting for {calls} that may have had its effect; once more exits at once")
 }
 

@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::age::{age, seconds};
 use super::{bold, escape};
-use crate::capability::FrozenUse;
 use crate::capability::frozen::HttpUse;
 use crate::capability::judge::Requirements;
+use crate::capability::{FrozenUse, Uses};
 use crate::chain::ChainId;
+use crate::counted::counted;
 use crate::digest::canonical;
 use crate::pause::{Ask, Decision, Pause, PauseKind};
 
@@ -46,6 +47,9 @@ pub fn full(pause: &Pause, chain: &ChainId, now: Timestamp) -> String {
     if let Some(replaced) = pause.replaced() {
         text += &section("the bytes", &replaced::bytes(&replaced).join("\n"), "    ");
         text += &section("what changed", &replaced::changes(&replaced), "    > ");
+    }
+    if let Some(written) = written_before(pause.uses).filter(|_| pause.kind == PauseKind::Tool) {
+        text += &lines("worth a look", &[written]);
     }
     text += &question(&pause.ask);
     text += &openings(pause);
@@ -118,6 +122,7 @@ pub fn as_json(pause: &Pause, chain: &ChainId, now: Timestamp) -> Value {
         "ask": pause.ask,
         "context": pause.context,
         "opens": pause.opens,
+        "holds": pause.holds,
         "opens_text": pause.opens.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "shut": pause.shut,
         "because": pause.because,
@@ -167,7 +172,8 @@ fn question(ask: &Ask) -> String {
                 Some(label) => format!("{}  {}", escape::line(&option.value), escape::line(label)),
                 None => escape::line(&option.value),
             };
-            section("choose one value", &options.iter().map(option).collect::<Vec<_>>().join("\n"), "    > ")
+            let numbered = options.iter().map(option).zip(1..).map(|(option, number)| format!("{number}  {option}"));
+            section("choose one value", &numbered.collect::<Vec<_>>().join("\n"), "    > ")
         }
         Ask::Form { schema } | Ask::Other { schema, .. } => section("the answer is JSON that fits", &pretty(schema), "    > "),
     }
@@ -178,12 +184,23 @@ fn openings(pause: &Pause) -> String {
         return String::new();
     }
     if !pause.asks_approval() {
-        return "  answering opens nothing\n".to_owned();
+        return format!("  answering opens nothing\n{}", holds(pause));
     }
     if pause.opens.is_empty() {
-        return "  approving opens nothing beyond running the call\n".to_owned();
+        return format!("  approving opens nothing beyond running the call\n{}", holds(pause));
     }
-    lines("approving opens, for this call alone", &pause.opens.iter().map(ToString::to_string).collect::<Vec<_>>())
+    lines("approving opens, for this call alone", &pause.opens.iter().map(ToString::to_string).collect::<Vec<_>>()) + &holds(pause)
+}
+
+fn holds(pause: &Pause) -> String {
+    lines("the call holds, whatever is decided here", &pause.holds)
+}
+
+/// Of attempts that paused after they had changed files: nothing of that is recorded, so it is done anew.
+pub fn written_before(uses: Uses) -> Option<String> {
+    let changes = counted(uses.fs_writes, "change", "changes");
+    (uses.fs_writes > 0)
+        .then(|| format!("it paused after {changes} to files, which the next attempt makes again; a plugin asks first, and changes files afterwards"))
 }
 
 pub fn approvers(requirements: &Requirements) -> String {

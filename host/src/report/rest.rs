@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::{bold, escape, note, pause};
 use crate::chain::{Blocked, ChainId};
+use crate::counted::counted;
 use crate::runner::{Report, Rest};
 
 /// For a person, on standard error; the answer itself goes to standard output.
@@ -70,7 +71,7 @@ fn interrupted(report: &Report) -> String {
 pub fn blocked(id: &ChainId, why: &Blocked) -> String {
     match why {
         Blocked::MaxTurns { limit } => {
-            let calls = if *limit == 1 { "once".to_owned() } else { format!("{limit} times") };
+            let calls = if *limit == 1 { "once".to_owned() } else { counted(limit, "time", "times") };
             format!("  the model was called {calls}, the limit, and asks for more\n  pausegate resume {id} --max-turns {}", limit.saturating_mul(2))
         }
         Blocked::MissingPlugin { plugin, why } => {

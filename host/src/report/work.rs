@@ -4,6 +4,7 @@ use super::live::{Live, outcome};
 use super::{data, escape, json_line, note, rest};
 use crate::chain::ChainId;
 use crate::clock::Clock;
+use crate::counted::counted;
 use crate::digest::canonical;
 use crate::event::{Event, Stamped};
 use crate::plugin::Watcher;
@@ -71,7 +72,11 @@ impl Observer for Lines {
     }
 
     fn waiting(&self, chain: &ChainState, calls: usize) {
-        note(&format!("{} ends {calls} of its calls first, since they may have had their effect; once more exits at once", chain.id));
+        note(&format!(
+            "{} ends {} first, since they may have had their effect; once more exits at once",
+            chain.id,
+            counted(calls, "call of its", "calls of its")
+        ));
     }
 }
 

@@ -32,6 +32,8 @@ pub struct Prompt {
 pub struct Resume {
     pub accept_plugin: bool,
     pub max_turns: Option<u32>,
+    /// Another model, from the next turn on.
+    pub model: Option<String>,
 }
 
 /// A chain that this process holds and has not driven yet; let go where it is dropped.
@@ -133,7 +135,7 @@ impl Host {
 
     /// Whether the chain can go on, after the operator's fixes.
     async fn mend(&self, chain: &mut OpenChain, by: &Actor, fixes: Resume) -> Result<(), HostError> {
-        let id = &chain.state.id;
+        let id = chain.state.id.clone();
         if chain.state.status.is_terminal() {
             return Err(HostError::Ended { chain: id.clone(), status: chain.state.status });
         }
@@ -143,6 +145,13 @@ impl Host {
                 return Err(HostError::TurnLimit { given, used });
             }
             chain.record(|_, _| vec![Event::TurnLimitRaised { by: by.clone(), max_turns: given }]).await?;
+        }
+        if let Some(model) = fixes.model {
+            match &chain.state.settings.model {
+                None => return Err(HostError::BadCall(format!("chain {id} is a call without a model; none can be given to it"))),
+                Some(same) if *same == model => {}
+                Some(_) => chain.record(|_, _| vec![Event::ModelChanged { by: by.clone(), model: model.clone() }]).await?,
+            }
         }
         if fixes.accept_plugin {
             self.accept_plugins(chain, by).await?;

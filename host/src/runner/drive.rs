@@ -159,7 +159,9 @@ impl Driver {
         let found = chain.host.plugins.loaded();
         let answers = answers_about_bytes(&chain.state);
         if self.found.as_ref() != Some(&found) || self.answers != answers {
-            chain.record(|state, _| bytes::recheck(state, &found)).await?;
+            if chain.state.settings.on_change == OnChange::Ask {
+                chain.record(|state, _| bytes::recheck(state, &found)).await?;
+            }
             (self.loaded, self.answers) = (BTreeMap::clone(&found), answers);
             self.found = Some(found);
             kept::take_up(chain, &mut self.loaded).await;

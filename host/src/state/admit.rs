@@ -3,7 +3,9 @@
 use super::judged::{Judged, JudgedCalls};
 use super::{Answered, Call, ChainState, Rules, child};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
+use crate::capability::judge::CallFacts;
 use crate::capability::{FrozenUse, Opening, Uses, Verdict};
+use crate::counted::counted;
 use crate::digest::Digest;
 use crate::event::{Event, Readied, Requested};
 use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
@@ -55,11 +57,12 @@ fn admit_one(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Admission {
     let failed = |kind: &str, message: String| Admission::Event(finished(call.key, CallStatus::Failed, ToolResult::failure(kind, message)));
     let limit = state.settings.calls_per_turn;
     if call.key.ordinal >= limit {
-        return failed(kind::TOO_LARGE, format!("a turn may ask for {limit} tool calls; this one was not run"));
+        return failed(kind::TOO_LARGE, format!("a turn may ask for {}; this one was not run", counted(limit, "tool call", "tool calls")));
     }
     let invalid = |kind: &str, message: String| {
         if repeats(state, call) >= state.settings.repeats {
-            let message = format!("the same invalid call was made {} times; change it or stop asking. {message}", state.settings.repeats);
+            let message =
+                format!("the same invalid call was made {}; change it or stop asking. {message}", counted(state.settings.repeats, "time", "times"));
             return failed(kind::REPEATED_CALL, message);
         }
         failed(kind, message)
@@ -194,6 +197,11 @@ pub fn pause(
         (None, true) => (judgement.opens.clone(), judgement.shut.clone()),
         (None, false) => Default::default(),
     };
+    // The rules say nothing of a use that was held back: the lines that wait for an approval do.
+    let because = match &frozen {
+        Some(frozen) => rules.grants.waiting_for(CallFacts::of(tool, arguments, rules.today()), frozen),
+        None => judgement.because.clone(),
+    };
     let mut pause = Pause {
         id: PauseId((rules.id)("pa_")),
         call: call.key,
@@ -210,8 +218,9 @@ pub fn pause(
         context: asked.context,
         state: asked.saved,
         opens,
+        holds: judgement.held.in_words(),
         shut,
-        because: judgement.because.clone(),
+        because,
         requirements: judgement.requirements.clone(),
         uses: call.uses,
         difference: asked.difference,

@@ -168,6 +168,7 @@ impl ChainState {
             }),
             Event::PluginAccepted { plugin, tools, .. } => self.accept(plugin, tools),
             Event::TurnLimitRaised { max_turns, .. } => self.settings.max_turns = *max_turns,
+            Event::ModelChanged { model, .. } => self.settings.model = Some(model.clone()),
             Event::StopRequested { by, end, note } => self.stop = Some(Stop { by: by.clone(), end: *end, note: note.clone() }),
             Event::ChainBlocked { blocked } => self.blocked = Some(blocked.clone()),
             Event::ChainUnblocked { .. } => self.blocked = None,

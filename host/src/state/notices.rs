@@ -2,6 +2,7 @@
 
 use super::ChainState;
 use crate::chain::Blocked;
+use crate::counted::counted;
 use crate::digest::canonical;
 use crate::event::{Event, Stamped};
 use crate::notice::{Asked, Audience, Facts, Happening, Notice, Said, WORDS_BYTES_MAX, cut};
@@ -121,12 +122,12 @@ fn over(status: PauseStatus, why: &str) -> String {
 
 fn because(blocked: &Blocked) -> String {
     match blocked {
-        Blocked::MaxTurns { limit } => format!("max_turns: the model has been called {limit} times"),
+        Blocked::MaxTurns { limit } => format!("max_turns: the model has been called {}", counted(limit, "time", "times")),
         Blocked::MissingPlugin { plugin, why } => {
             format!("missing_plugin: {plugin} is not loaded{}", why.as_ref().map_or(String::new(), |why| format!(" ({why})")))
         }
         Blocked::PluginChanged { plugin, .. } => format!("plugin_changed: {plugin} has other bytes than the chain started with"),
-        Blocked::UnknownOutcome { calls } => format!("unknown_outcome: of {} calls", calls.len()),
+        Blocked::UnknownOutcome { calls } => format!("unknown_outcome: of {}", counted(calls.len(), "call", "calls")),
     }
 }
 

@@ -5,6 +5,7 @@ use super::recover::diverged;
 use super::{Call, ChainState, Rules, pasteable};
 use crate::call::{CallKey, CallStatus, Effects, Recording, ToolResult, kind};
 use crate::capability::{FrozenUse, Refusal, Uses};
+use crate::counted::counted;
 use crate::event::Event;
 use crate::pause::PauseKind;
 
@@ -58,7 +59,7 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
     }
     let limit = state.settings.pauses_per_call;
     if call.pauses >= limit {
-        let result = ToolResult::failure(kind::TOO_MANY_PAUSES, format!("the call paused more than {limit} times"));
+        let result = ToolResult::failure(kind::TOO_MANY_PAUSES, format!("the call paused more than {}", counted(limit, "time", "times")));
         return vec![finished(CallStatus::Failed, result)];
     }
     let (Some(tool), Some(arguments)) = (state.tool(&call.tool), &call.arguments) else {

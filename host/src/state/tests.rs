@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::next::{Around, next};
-use super::{ChainState, Rules, Schemas, accept, admit, decide, recheck, recover, start, stop};
-use crate::call::{CallKey, Finding, ToolResult};
+use super::{ChainState, Rules, Schemas, accept, admit, bytes, decide, recheck, recover, start, stop};
+use crate::call::{CallKey, Finding, ToolResult, ToolSpec};
 use crate::capability::{Grants, Verdict};
 use crate::chain::{Actor, ChainId};
+use crate::digest::Digest;
 use crate::event::{Stamped, StopEnd};
+use crate::pause::replaced::Replaced;
 use crate::pause::{Decision, Settle, Settled};
 
 const GOLDEN: &str = include_str!("../../../tests/golden/journal-v1.jsonl");
@@ -20,6 +22,18 @@ fn golden() -> Vec<Stamped> {
 
 fn settled(outcome: Settled) -> Decision {
     Decision::Settle(Settle { outcome, note: None, digest: None })
+}
+
+fn replaced(state: &ChainState) -> BTreeMap<String, Replaced> {
+    let of_plugin = |tool: &ToolSpec| Replaced {
+        pinned: tool.plugin_digest.clone(),
+        found: Digest::of_bytes(b"others"),
+        pinned_bytes: Some(1),
+        found_bytes: None,
+        trust: "no".to_owned(),
+        changes: Vec::new(),
+    };
+    state.tools.iter().map(|tool| (tool.plugin.clone(), of_plugin(tool))).collect()
 }
 
 /// Asks every rule that a command reaches.
@@ -39,6 +53,10 @@ fn ask_all(state: &ChainState, grants: &Grants) {
     recover::recover_certain(state);
     recover::lookups(state, &rules);
     recheck::recheck(state, &rules);
+    for loaded in [&loaded, &BTreeMap::new()] {
+        bytes::recheck(state, loaded);
+    }
+    bytes::ask(state, &rules, &calls, &replaced(state));
     stop::stop(state, &by, StopEnd::Cancelled, None, None);
     stop::supersede(state);
     accept::changed(state, &loaded);
@@ -49,6 +67,8 @@ fn ask_all(state: &ChainState, grants: &Grants) {
             Decision::Deny { note: None, then: None, digest: None },
             Decision::Edit { arguments: serde_json::json!({}), note: None, digest: None },
             Decision::Respond { value: "x".into(), note: None, digest: None },
+            Decision::Respond { value: "pinned".into(), note: None, digest: None },
+            Decision::Respond { value: "new".into(), note: None, digest: None },
             settled(Settled::Happened("x".into())),
             settled(Settled::RunAgain),
             settled(Settled::GiveUp),

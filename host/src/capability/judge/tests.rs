@@ -257,7 +257,7 @@ fn w49_a_line_is_in_force_for_the_tools_it_names_alone() {
             arguments: &arguments,
             today: TODAY.parse().unwrap(),
         };
-        grants.explain(facts)
+        grants.explain(facts, true)
     };
     insta::assert_snapshot!(explained("delete").lines.join("\n"), @r"
     grants.toml:10: in force: fs read everything below /build
@@ -381,14 +381,17 @@ fn an_explanation_names_every_line() {
         vec![],
     );
     let arguments = json!({"path": "/build/a"});
-    let explanation = grants.explain(CallFacts {
-        plugin: "files",
-        plugin_digest: &digest(),
-        tool: "files__delete",
-        effects: Effects::ReadOnly,
-        arguments: &arguments,
-        today: TODAY.parse().unwrap(),
-    });
+    let explanation = grants.explain(
+        CallFacts {
+            plugin: "files",
+            plugin_digest: &digest(),
+            tool: "files__delete",
+            effects: Effects::ReadOnly,
+            arguments: &arguments,
+            today: TODAY.parse().unwrap(),
+        },
+        true,
+    );
     insta::assert_snapshot!(explanation.lines.join("\n"), @r"
     grants.toml:10: in force: fs read everything below /build
     grants.toml:10: in force once approved: fs read /build/a, exactly this entry
@@ -410,7 +413,7 @@ fn an_explanation_says_which_standing_approval_opens_a_line() {
             arguments: &arguments,
             today: TODAY.parse().unwrap(),
         };
-        grants.explain(facts).lines.join("; ")
+        grants.explain(facts, true).lines.join("; ")
     };
     let place = grants.place(grants.rules[0].line);
     assert_eq!(

@@ -43,22 +43,26 @@ fn whom(rule: &Rule) -> String {
 }
 
 /// Lines to write or to take out, most of them ready to paste.
-pub(super) fn needed(grants: &Grants, call: &CallFacts<'_>, judgement: &Judgement) -> Vec<String> {
+pub(super) fn needed(grants: &Grants, call: &CallFacts<'_>, judgement: &Judgement, exactly: bool) -> Vec<String> {
     match judgement.verdict {
         Verdict::Allow => Vec::new(),
         Verdict::Ask => vec!["an approval each time; after the first, `pausegate trust --always PAUSE` lets exactly these arguments pass".to_owned()],
-        Verdict::Deny => undenied(grants, call),
+        Verdict::Deny => undenied(grants, call, exactly),
     }
 }
 
-fn undenied(grants: &Grants, call: &CallFacts<'_>) -> Vec<String> {
+fn undenied(grants: &Grants, call: &CallFacts<'_>, exactly: bool) -> Vec<String> {
     let denying = grants.rules.iter().filter(|rule| rule.effect == Verdict::Deny && tool_matches(&rule.tool, call.tool));
     let denying = denying.filter(|rule| fits(rule, call) && skipping(rule, call).is_none());
     let exact = toml::Value::String(canonical(call.arguments)).to_string();
     let mut needed: Vec<String> = denying
         .map(|rule| {
             let tool = if rule.tool == call.tool { String::new() } else { format!("tool = \"{}\", ", call.tool) };
-            format!("{}: take the rule out, or give it `except = [{{ {tool}exact = {exact} }}]`", grants.place(rule.line))
+            let place = grants.place(rule.line);
+            match exactly {
+                true => format!("{place}: take the rule out, or let just this call pass with `except = [{{ {tool}exact = {exact} }}]`"),
+                false => format!("{place}: take the rule out; with the arguments, this shows how to let just one call pass"),
+            }
         })
         .collect();
     if call.plugin == HOST && grants.children.is_none() {

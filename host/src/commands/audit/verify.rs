@@ -10,6 +10,7 @@ use crate::chain::ChainId;
 use crate::commands::failure::Failure;
 use crate::commands::setup::{Flags, Setup};
 use crate::commands::{exit, runtime};
+use crate::counted::counted;
 use crate::digest::Digest;
 use crate::file;
 use crate::journal::audit::{Finding, Heads, Walk, What, verify};
@@ -71,10 +72,11 @@ impl Verify {
         for path in self.file.iter().chain(&self.archive) {
             export(path, &mut tally)?;
         }
-        if self.chains.is_empty() {
-            tally.gone();
-        }
+        let gone = if self.chains.is_empty() { tally.gone() } else { 0 };
         tally.say();
+        if gone > 0 && self.archive.is_empty() && self.file.is_empty() {
+            report::note("chains that were archived are looked for in their exports with `--archive FILE`");
+        }
         Ok(if tally.is_sound() { exit::COMPLETED } else { exit::FAILED })
     }
 
@@ -174,13 +176,15 @@ impl Tally {
         }
     }
 
-    /// What the kept head names and nobody has.
-    fn gone(&mut self) {
+    /// What the kept head names and nobody has; how much that is.
+    fn gone(&mut self) -> usize {
         let gone: Vec<_> = self.kept.values().filter(|head| !self.seen.contains(&head.chain)).cloned().collect();
+        let count = gone.len();
         for head in gone {
             self.damaged += 1;
             self.find(&Finding { chain: head.chain, seq: head.seq, what: What::Gone });
         }
+        count
     }
 
     fn find(&mut self, finding: &Finding) {
@@ -207,16 +211,12 @@ impl Tally {
                 "damaged": self.damaged, "findings": self.findings, "head": self.digest,
             }));
         }
-        let (chains, events) = (count(self.chains, "chain"), count(self.events, "event"));
+        let (chains, events) = (counted(self.chains, "chain", "chains"), counted(self.events, "event", "events"));
         let state = if self.is_sound() { "sound".to_owned() } else { format!("{} damaged", self.damaged) };
         report::data(&format!("{chains}, {events}: {state}"));
         match &self.digest {
-            Some(digest) => report::data(&format!("compared with the head of {}, {digest}", count(self.kept.len() as u64, "chain"))),
+            Some(digest) => report::data(&format!("compared with the head of {}, {digest}", counted(self.kept.len(), "chain", "chains"))),
             None => report::note("only a head that was kept elsewhere shows that nothing was cut off: `pausegate audit head --json`"),
         }
     }
-}
-
-fn count(number: u64, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Check, failed, fine, note, wrong};
 use crate::commands::runtime;
 use crate::commands::setup::Setup;
+use crate::counted::counted;
 use crate::journal::records::{Health, Rebuilt};
 use crate::report;
 
@@ -26,11 +27,10 @@ pub fn checks(setup: &Setup) -> Vec<Check> {
         Ok(None) => return vec![note("journal", format!("`{path}` is made by the first chain"))],
         Ok(Some(found)) => found,
     };
+    let chains = counted(chains, "chain", "chains");
     let mut checks = vec![match (health.problems.first(), unwritable(setup)) {
-        (None, None) => {
-            fine("journal", format!("`{path}`: {chains} chains, version {}, {} KiB, can be written", health.version, health.bytes / 1024))
-        }
-        (None, Some(error)) => wrong("journal", format!("`{path}`: {chains} chains, cannot be written ({error})")),
+        (None, None) => fine("journal", format!("`{path}`: {chains}, version {}, {} KiB, can be written", health.version, health.bytes / 1024)),
+        (None, Some(error)) => wrong("journal", format!("`{path}`: {chains}, cannot be written ({error})")),
         (Some(problem), _) => wrong("journal", format!("`{path}` is damaged: {problem}; put a copy from before in its place")),
     }];
     checks.extend(clock(setup, &health, ahead));
@@ -80,7 +80,7 @@ fn file_time(folder: &std::path::Path) -> Option<Timestamp> {
 
 /// `--rebuild`
 pub fn told(rebuilt: &Rebuilt) {
-    report::data(&format!("the lists of {} chains were written anew from their events", rebuilt.chains));
+    report::data(&format!("the lists of {} were written anew from their events", counted(rebuilt.chains, "chain", "chains")));
     for error in &rebuilt.unreadable {
         report::data(&report::escape::message(&format!("left as it was: {error}")));
     }

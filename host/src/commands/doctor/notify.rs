@@ -6,6 +6,7 @@ use super::{Check, failed, fine, note, wrong};
 use crate::commands::failure::Failure;
 use crate::commands::setup::Setup;
 use crate::commands::{exit, runtime};
+use crate::counted::counted;
 use crate::journal::outbox::{Queued, Which};
 use crate::plugin::{self, SystemSecrets};
 use crate::report;
@@ -45,18 +46,27 @@ fn undelivered(setup: &Setup, notices: &[Queued]) -> Vec<Check> {
         if let Some(last) = parked.last() {
             let why = last.why.as_deref().unwrap_or("no reason is known");
             let text = format!(
-                "{} notices to `{channel}` are parked after {} tries: {why}; `pausegate notices retry` tries them again, `pausegate notices discard --parked` gives them up",
-                parked.len(),
-                last.tries
+                "for `{channel}`, parked after {}: {}; the last since {why}; `pausegate notices retry` tries again, `pausegate notices discard --parked` gives up",
+                counted(last.tries, "try", "tries"),
+                counted(parked.len(), "notice", "notices")
             );
             checks.push(note("notify", text));
         }
         let failing: Vec<_> = waiting.iter().filter(|notice| notice.why.is_some()).collect();
         if !known && !waiting.is_empty() {
-            checks.push(note("notify", format!("{} notices wait for a channel `{channel}`, which these settings do not have; `pausegate notices discard --channel {channel}` gives them up", waiting.len())));
+            let wait = counted(waiting.len(), "notice waits", "notices wait");
+            let text = format!("{wait} for a channel `{channel}`, which these settings do not have; `pausegate notices discard --channel {channel}` gives up");
+            checks.push(note("notify", text));
         } else if let Some(last) = failing.last() {
             let why = last.why.as_deref().unwrap_or_default();
-            checks.push(note("notify", format!("{} notices to `{channel}` are tried again, since {why}", failing.len())));
+            checks.push(note(
+                "notify",
+                format!(
+                    "{} to `{channel}` {} tried again, since {why}",
+                    counted(failing.len(), "notice", "notices"),
+                    if failing.len() == 1 { "is" } else { "are" }
+                ),
+            ));
         }
     }
     checks
@@ -70,6 +80,6 @@ pub fn resend(setup: &Setup) -> Result<u8, Failure> {
         setup.delivery(journal.clone()).deliver_due(crate::commands::rest::MOMENT).await;
         Ok(unparked)
     })?;
-    report::data(&format!("{unparked} parked notices are tried again"));
+    report::data(&format!("{} tried again", counted(unparked, "parked notice is", "parked notices are")));
     Ok(exit::COMPLETED)
 }

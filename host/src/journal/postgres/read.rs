@@ -14,7 +14,7 @@ use crate::event::Stamped;
 use crate::journal::projection::{PauseProjection, Projection};
 use crate::journal::record::{NO_HASH, Record, Stored};
 use crate::journal::stored;
-use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow};
+use crate::journal::{CallRow, Candidate, ChainRow, JournalError, PauseRow, PendingRow};
 use crate::pause::PauseId;
 
 const CHAINS: &str = "SELECT id, status, detail, title, model, turns, calls, open_pauses, started_by, started_at, updated_at, place,
@@ -139,8 +139,24 @@ async fn find(session: &mut Session, what: &'static str, mark: &str, sql: &'stat
     match first {
         None => Err(unknown().into()),
         Some(id) if count == 1 || id == prefix => Ok((id, row.try_get(2)?)),
-        Some(_) => Err(JournalError::Ambiguous { what, prefix: prefix.to_owned(), count: unsigned(count) as usize }.into()),
+        Some(_) => {
+            let candidates = candidates(session, what, prefix, &end).await?;
+            Err(JournalError::Ambiguous { what, prefix: prefix.to_owned(), count: unsigned(count) as usize, candidates }.into())
+        }
     }
+}
+
+async fn candidates(session: &mut Session, what: &str, prefix: &str, end: &str) -> Result<Vec<Candidate>, Failure> {
+    let sql = match what {
+        "chain" => "SELECT id, status, title FROM chain WHERE head > 0 AND id >= $1 AND id < $2 ORDER BY id DESC LIMIT $3",
+        // Those that wait first: of others there is nothing to decide.
+        _ => {
+            "SELECT pause.id, pause.status, chain.id || ' ' || chain.title FROM pause JOIN chain ON chain.id = pause.chain
+             WHERE pause.id >= $1 AND pause.id < $2 ORDER BY (pause.status = 'open') DESC, pause.id DESC LIMIT $3"
+        }
+    };
+    let rows = session.rows(sql, &[&prefix, &end, &i64::from(Candidate::MAX)]).await?;
+    rows.iter().map(|row| Ok(Candidate::of(row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
 }
 
 /// What the tables say about one chain; `None` where they have no row for it.

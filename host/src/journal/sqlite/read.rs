@@ -15,7 +15,7 @@ use crate::journal::entry::Position;
 use crate::journal::projection::{PauseProjection, Projection};
 use crate::journal::record::{NO_HASH, Record, Stored};
 use crate::journal::stored;
-use crate::journal::{CallRow, ChainRow, JournalError, PauseRow, PendingRow, Wanted};
+use crate::journal::{CallRow, Candidate, ChainRow, JournalError, PauseRow, PendingRow, Wanted};
 use crate::pause::PauseId;
 
 /// Chains tried for one claim: others may be quicker with some of them.
@@ -171,8 +171,26 @@ fn find(connection: &Connection, what: &'static str, from: &str, prefix: &str, m
     Ok(match first {
         None => Err(unknown()),
         Some(id) if count == 1 || id == prefix => Ok(id),
-        Some(_) => Err(JournalError::Ambiguous { what, prefix: prefix.to_owned(), count: unsigned(count) as usize }),
+        Some(_) => {
+            let candidates = candidates(connection, what, prefix, &end)?;
+            Err(JournalError::Ambiguous { what, prefix: prefix.to_owned(), count: unsigned(count) as usize, candidates })
+        }
     })
+}
+
+fn candidates(connection: &Connection, what: &str, prefix: &str, end: &str) -> rusqlite::Result<Vec<Candidate>> {
+    let sql = match what {
+        "chain" => "SELECT id, status, title FROM chain WHERE head > 0 AND id >= ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3",
+        // Those that wait first: of others there is nothing to decide.
+        _ => {
+            "SELECT pause.id, pause.status, chain.id || ' ' || chain.title FROM pause JOIN chain ON chain.id = pause.chain
+              WHERE pause.id >= ?1 AND pause.id < ?2 ORDER BY pause.status = 'open' DESC, pause.id DESC LIMIT ?3"
+        }
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement
+        .query_map((prefix, end, Candidate::MAX), |row| Ok(Candidate::of(row.get(0)?, &row.get::<_, String>(1)?, &row.get::<_, String>(2)?)))?;
+    rows.collect()
 }
 
 /// What the tables say about one chain; `None` where they have no row for it.

@@ -4,6 +4,7 @@ use super::on_both_stores;
 use super::sample::{Chain, approved, finished, key, opened, pause, turn};
 use crate::call::CallStatus;
 use crate::chain::{ChainId, ChainStatus};
+use crate::journal::JournalError;
 use crate::pause::PauseId;
 
 on_both_stores! {
@@ -53,6 +54,30 @@ on_both_stores! {
         assert_eq!(ids(journal.chains(2).await.unwrap()), ["ch_3", "ch_2"]);
         assert_eq!(ids(journal.chains(9).await.unwrap()), ["ch_3", "ch_2", "ch_1"]);
         assert_eq!(journal.newest_chain().await.unwrap(), Some(ChainId("ch_3".into())));
+    }
+
+    async fn of_ids_that_begin_alike_the_last_ones_are_named_with_what_they_are(home) {
+        let journal = home.open();
+        let named = async |prefix: &str| match prefix.starts_with("pa_") {
+            true => journal.find_pause(prefix).await.map(|_| ()),
+            false => journal.find_chain(prefix).await.map(|_| ()),
+        };
+        let candidates = async |prefix: &str| match named(prefix).await {
+            Err(JournalError::Ambiguous { candidates, count, .. }) => {
+                (count, candidates.into_iter().map(|one| format!("{}: {}", one.id, one.is)).collect::<Vec<_>>())
+            }
+            other => panic!("{other:?}"),
+        };
+        for number in 1..=7 {
+            Chain::started(&*journal, &format!("ch_0{number}")).await;
+        }
+        let last = ["ch_07", "ch_06", "ch_05", "ch_04", "ch_03"].map(|id| format!("{id}: runnable, {id}"));
+        assert_eq!(candidates("ch_0").await, (7, last.to_vec()));
+        let mut chain = Chain::started(&*journal, "ch_1").await;
+        let events = vec![turn(1, 2), opened("pa_1", key(1, 0)), opened("pa_2", key(1, 1)), approved("pa_2", key(1, 1), "os:bob@host")];
+        chain.write(&*journal, events).await.unwrap();
+        let both = ["pa_1: open, ch_1 ch_1", "pa_2: approved, ch_1 ch_1"].map(str::to_owned);
+        assert_eq!(candidates("pa_").await, (2, both.to_vec()), "what waits goes before what does not");
     }
 
     async fn an_id_may_be_shortened_as_long_as_it_is_one(home) {

@@ -191,6 +191,7 @@ pub fn pause(id: &str, call: CallKey) -> Pause {
         context: None,
         state: None,
         opens: Vec::new(),
+        holds: Vec::new(),
         shut: Vec::new(),
         because: Vec::new(),
         requirements: Requirements::default(),

@@ -58,6 +58,8 @@ async fn held_back() -> (World, crate::state::ChainState) {
 async fn approving_opens_the_one_use_and_does_not_approve_the_arguments() {
     let (world, state) = held_back().await;
     let pause = &pauses(&state)[0];
+    // The line that waits for an approval, and no rule that says nothing of it.
+    assert_eq!(pause.because, ["grants.toml:2: fs write everything below /x, only what is approved"]);
     assert_eq!(pause.kind, PauseKind::Capability);
     assert_eq!(pause.opens.iter().map(ToString::to_string).collect::<Vec<_>>(), ["once: fs delete file /x/a"]);
     world.decide(&pause.id, json!({"decision": "approve"})).await.unwrap();

@@ -275,7 +275,9 @@ fn only_decided_by_people(world: &World, id: &ChainId, state: &ChainState, book:
     for stamped in world.journal.stamped(id) {
         match stamped.event {
             Event::PauseDecided { pause, by, decision, .. } => assert_eq!(decided.next(), Some(&(pause, by, decision)), "nobody else decided"),
-            Event::PluginAccepted { .. } | Event::TurnLimitRaised { .. } | Event::StopRequested { .. } => panic!("{:?} was nobody's", stamped.event),
+            Event::PluginAccepted { .. } | Event::TurnLimitRaised { .. } | Event::ModelChanged { .. } | Event::StopRequested { .. } => {
+                panic!("{:?} was nobody's", stamped.event)
+            }
             _ => {}
         }
     }

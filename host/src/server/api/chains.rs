@@ -113,7 +113,7 @@ pub async fn resume(
     let chain = state.chain(&identity, &id).await?;
     let room = state.room()?;
     let (host, by) = (state.host.clone(), identity.actor.clone());
-    let fixes = Resume { accept_plugin: fixes.accept_plugin, max_turns: fixes.max_turns };
+    let fixes = Resume { accept_plugin: fixes.accept_plugin, max_turns: fixes.max_turns, model: None };
     let taken = state.finish(async move { host.take_up(&chain.id, &by, fixes).await }).await??;
     Ok((StatusCode::ACCEPTED, Json(driven(&state, room, taken))))
 }

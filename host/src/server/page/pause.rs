@@ -72,6 +72,7 @@ fn about(seen: &Seen) -> Markup {
             p.sub { "of " (code(&pause.tool)) ", plugin " (line(&pause.plugin)) ", " (pause.effects) }
         }
         (context(pause))
+        @if let Some(written) = report::pause::written_before(pause.uses).filter(|_| pause.kind == PauseKind::Tool) { section.part.changed { h2 { "Worth a look" } p { (written) } } }
         // Where it can be answered, the form shows them.
         @if let Ask::Choice { options } = &pause.ask { @if !pause.is_open() || seen.why_not.is_some() { (choices(options)) } }
         @if pause.kind != PauseKind::InDoubt { section.part { (openings(pause)) } }
@@ -148,11 +149,12 @@ fn openings(pause: &Pause) -> Markup {
         @if !pause.asks_approval() {
             p { "Answering opens nothing." }
         } @else if opens.is_empty() {
-            p { "Nothing beyond running the call with what it holds anyway." }
+            p { "Nothing beyond running the call." }
         } @else {
             (words::lines(&opens))
             p.sub { "For this call alone." }
         }
+        @if !pause.holds.is_empty() { h3 { "It holds, whatever is decided here" } (words::lines(&pause.holds)) }
         @if !pause.shut.is_empty() { h3 { "Stays shut" } (words::lines(&pause.shut)) }
     }
 }

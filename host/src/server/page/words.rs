@@ -69,9 +69,7 @@ pub fn path(chains: &[ChainId]) -> Markup {
     html! { @for (at, chain) in chains.iter().enumerate() { @if at > 0 { " › " } a href={ "/chains/" (chain) } { (chain) } } }
 }
 
-pub fn counted(count: usize, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
-}
+pub use crate::counted::counted;
 
 #[cfg(test)]
 mod tests {

@@ -63,6 +63,7 @@ impl Checker {
             Event::TurnLimitRaised { max_turns, .. } => {
                 (*max_turns <= state.model_calls).then(|| format!("the limit {max_turns} is not above the {} model calls made", state.model_calls))
             }
+            Event::ModelChanged { .. } => state.settings.model.is_none().then(|| "a chain that asks no model got one".to_owned()),
             Event::ChainCompleted => (would_be_next(state) != Next::Complete).then(|| "the chain was not complete".to_owned()),
             Event::ChainRejected => end_fault(state, StopEnd::Rejected),
             Event::ChainCancelled => end_fault(state, StopEnd::Cancelled),

@@ -24,6 +24,7 @@ fn pause(ask: Ask) -> Pause {
         context: None,
         state: None,
         opens: Vec::new(),
+        holds: Vec::new(),
         shut: Vec::new(),
         because: Vec::new(),
         requirements: Requirements::default(),

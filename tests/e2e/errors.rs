@@ -34,8 +34,8 @@ fn a_prefix_of_two_ids_is_no_id() {
     $ pausegate approve pa_
     --- stderr
     error: `pa_` is the start of 2 pause ids; give more of it
-    hint: `pa_1` is open, ch_1 clean up
     hint: `pa_2` is open, ch_1 clean up
+    hint: `pa_1` is open, ch_1 clean up
     --- exit 64
     ");
     assert_eq!(env.pending().len(), 2);

@@ -253,7 +253,7 @@ fn h68_mail_tells_what_waits_and_what_cannot_be_delivered_is_listed_tried_again_
     let listed = env.pausegate(&["notices", "list", "--json"]).json();
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]["state"], &listed[0]["what"]), (1, &json!("parked"), &json!("pause.decided")));
     let doctor = env.pausegate(&["doctor"]);
-    assert!(doctor.stdout.contains("1 notices to `mail` are parked after 1 tries: 127.0.0.1: <never-a@example.com> answered 550"), "{doctor}");
+    assert!(doctor.stdout.contains("1 notice to `mail` parked after 1 try: 127.0.0.1: <never-a@example.com> answered 550"), "{doctor}");
     assert!(env.pausegate(&["notices", "list"]).stdout.contains("parked "));
     for (args, code) in [
         (&["notices", "discard"][..], 64),

@@ -204,6 +204,8 @@ fn a_vote_is_counted_and_leaves_the_quorum_open() {
       asked because
         > a rule asks a person before `files__list` runs
       approving opens nothing beyond running the call
+      the call holds, whatever is decided here
+        fs read everything below /build
       lines behind it
         grants.toml:2: ask files__list
       approvers  any user of this machine; 2 people must say the same

@@ -249,13 +249,6 @@ fn explain_says_what_would_let_a_denied_call_run() {
     files__delete (once) denied
       because
         grants.toml:15: none /build/keep.txt covers args.path = "/build/keep.txt"
-      holds without asking
-        fs read everything below /build
-        fs none everything below /build/keep.txt
-      an approval opens
-        nothing beyond running the call
-      stays shut
-        grants.toml:9: stays shut: fs write within args.path: args.path = "/build/keep.txt" is covered by none /build/keep.txt
       lines of the plugin's section
         grants.toml:5: in force: fs read everything below /build
         grants.toml:9: stays shut: fs write within args.path: args.path = "/build/keep.txt" is covered by none /build/keep.txt

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, rest, runtime};
+use crate::counted::counted;
 use crate::journal::Journal;
 use crate::journal::outbox::{Queued, Which};
 use crate::report::{self, age, escape, table};
@@ -118,7 +119,7 @@ fn discard(setup: &Setup, notices: &[String], channel: Option<&String>) -> Resul
 }
 
 fn are(count: u64) -> String {
-    if count == 1 { "1 notice is".to_owned() } else { format!("{count} notices are") }
+    counted(count, "notice is", "notices are")
 }
 
 /// All of them are found before anything is done to one.

@@ -46,16 +46,18 @@ fn undelivered(setup: &Setup, notices: &[Queued]) -> Vec<Check> {
         if let Some(last) = parked.last() {
             let why = last.why.as_deref().unwrap_or("no reason is known");
             let text = format!(
-                "for `{channel}`, parked after {}: {}; the last since {why}; `pausegate notices retry` tries again, `pausegate notices discard --parked` gives up",
-                counted(last.tries, "try", "tries"),
-                counted(parked.len(), "notice", "notices")
+                "{} to `{channel}` parked after {}: {why}; `pausegate notices retry` tries again, `pausegate notices discard --parked` gives up",
+                counted(parked.len(), "notice", "notices"),
+                counted(last.tries, "try", "tries")
             );
             checks.push(note("notify", text));
         }
         let failing: Vec<_> = waiting.iter().filter(|notice| notice.why.is_some()).collect();
         if !known && !waiting.is_empty() {
             let wait = counted(waiting.len(), "notice waits", "notices wait");
-            let text = format!("{wait} for a channel `{channel}`, which these settings do not have; `pausegate notices discard --channel {channel}` gives up");
+            let text = format!(
+                "{wait} for a channel `{channel}`, which these settings do not have; `pausegate notices discard --channel {channel}` gives up"
+            );
             checks.push(note("notify", text));
         } else if let Some(last) = failing.last() {
             let why = last.why.as_deref().unwrap_or_default();

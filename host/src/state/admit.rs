@@ -47,7 +47,6 @@ fn admit_all<'a>(state: &ChainState, rules: &Rules<'_>, calls: impl IntoIterator
     (events, ready)
 }
 
-#[expect(clippy::large_enum_variant, reason = "moved once, into the list that is returned")]
 enum Admission {
     Ready(Judged),
     Event(Event),

@@ -96,7 +96,7 @@ async fn a_child_answers_the_call_that_started_it_and_knows_nothing_but_its_prom
     assert_eq!(calls(&report.state)[1], "chain succeeded there are 3");
     let child = &world.children(&report.state.id)[0];
     assert_eq!((child.status, child.messages.len(), &child.started_by), (ChainStatus::Completed, 1, &alice()));
-    assert_eq!(child.path(), [report.state.id.clone()]);
+    assert_eq!(child.path(), std::slice::from_ref(&report.state.id));
     assert!(!child.tools.iter().any(|tool| tool.name == "chain"), "no deeper than the operator lets it");
     assert_eq!(world.ran(), ["ok#1", "ok#1"]);
 }

@@ -34,9 +34,13 @@ impl Lease {
         }
     }
 
-    /// Whether nothing may be done under it any more.
+    /// Whether nothing may be done under it any more. Who was told so once is told so from then on: what was refused since the
+    /// lease was over must not become a result under one that was renewed a moment later.
     pub fn is_over(&self) -> bool {
-        self.0.ended.is_cancelled() || millis(since_boot()) >= self.0.until.load(Ordering::Acquire)
+        if !self.0.ended.is_cancelled() && millis(since_boot()) >= self.0.until.load(Ordering::Acquire) {
+            self.0.ended.cancel();
+        }
+        self.0.ended.is_cancelled()
     }
 
     /// Tells all who wait; `taken` where somebody else has it now.
@@ -74,11 +78,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_is_over_at_its_time_and_goes_on_when_it_is_renewed() {
+    fn a_lease_goes_on_when_it_is_renewed_before_anybody_saw_it_over() {
         let lease = Lease::until(since_boot());
-        assert!(lease.is_over() && !lease.ended().is_cancelled());
         lease.renew(since_boot() + Duration::from_secs(60));
-        assert!(!lease.is_over());
+        assert!(!lease.is_over() && !lease.ended().is_cancelled());
+    }
+
+    #[test]
+    fn h40_a_lease_that_was_seen_over_is_never_again_what_it_was() {
+        let lease = Lease::until(since_boot());
+        assert!(lease.is_over() && lease.ended().is_cancelled());
+        lease.renew(since_boot() + Duration::from_secs(60));
+        assert!(lease.is_over() && !lease.was_taken());
     }
 
     #[test]

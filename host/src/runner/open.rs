@@ -167,6 +167,10 @@ impl OpenChain {
             let beside = beside::of(&self.host, &self.state, events, &self.grants).await?;
             let append = Append { chain: &self.state.id, after, epoch, events, state: &self.state };
             crash::at(Side::Before);
+            // What comes of a call whose effects were refused since the lease is over is no result of it.
+            if self.lease().is_some_and(Lease::is_over) {
+                return Err(JournalError::Lapsed { chain: self.state.id.clone() });
+            }
             let written = match beside.is_empty() {
                 true => self.host.journal.append(append).await.map(drop),
                 false => self.host.journal.append_together([append].into_iter().chain(beside.iter().map(Beside::append)).collect()).await,

@@ -132,6 +132,30 @@ async fn h40_a_frozen_host_is_told_its_guests_are_interrupted_and_another_carrie
     assert_eq!(world.ran(), ["wait#1", "wait#2"]);
 }
 
+/// The guest was refused its effect since the lease was over, and says so as it would of any other refusal.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn h40_what_a_call_says_when_its_lease_is_over_is_no_result_of_it() {
+    let home = Home::postgres();
+    let behaviour = |attempt: &Attempt| {
+        if attempt.attempt == 1 {
+            attempt.lease.as_ref().unwrap().end(false);
+            return std::future::ready(done("refused")).boxed();
+        }
+        std::future::ready(done("at last")).boxed()
+    };
+    let mut world = World::with(json!([turn(&["wait"]), say("done")]), Grants::default(), behaviour);
+    world.host.clock = Clock::system();
+    let world = on(&home, world);
+    let id = world.start().await;
+    let error = world.try_resume(&id, Resume::default()).await.unwrap_err();
+    assert!(matches!(error, HostError::Journal(JournalError::Lapsed { .. })), "{error:?}");
+    let events = home.open().events(&id, 0).await.unwrap();
+    assert!(events.iter().all(|event| !matches!(event.event, crate::event::Event::CallFinished { .. })), "{events:?}");
+    world.host.recent.take(&id);
+    let rest = world.try_resume(&id, Resume::default()).await.unwrap();
+    assert_eq!((rest.state.status, world.ran()), (ChainStatus::Completed, vec!["wait#1".to_owned(), "wait#2".to_owned()]));
+}
+
 /// H38: what a process starts it also runs, however busy the workers beside it are.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn h38_a_chain_that_was_just_started_is_adopted_by_no_worker() {

@@ -5,7 +5,6 @@ use clap::Args;
 use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, runtime};
-use crate::clock::Clock;
 use crate::journal::ChainRow;
 use crate::report;
 use crate::report::{age, escape, table};
@@ -24,9 +23,10 @@ pub struct Chains {
 
 impl Chains {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
-        let journal = Setup::read(flags)?.journal_to_read()?;
+        let setup = Setup::read(flags)?;
+        let journal = setup.journal_to_read()?;
         let rows = runtime::small(async { Ok(journal.chains(self.limit).await?) })?;
-        let now = Clock::system().now();
+        let now = setup.clock.now();
         if self.json {
             report::json(&rows);
         } else if rows.is_empty() {

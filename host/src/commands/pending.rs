@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::failure::Failure;
 use super::setup::{Flags, Setup};
 use super::{exit, runtime};
-use crate::clock::Clock;
 use crate::journal::PendingRow;
 use crate::report;
 use crate::report::{age, escape, pause, table};
@@ -36,7 +35,8 @@ pub struct Pending {
 
 impl Pending {
     pub fn run(&self, flags: &Flags) -> Result<u8, Failure> {
-        let journal = Setup::read(flags)?.journal_to_read()?;
+        let setup = Setup::read(flags)?;
+        let journal = setup.journal_to_read()?;
         if self.watch {
             return runtime::small(watch::watch(&*journal, self.limit, self.json));
         }
@@ -58,7 +58,7 @@ impl Pending {
         if self.pause.is_none() && rows.len() == self.limit as usize {
             report::note(&format!("{} are listed; there may be more: `--limit N`", self.limit));
         }
-        let now = Clock::system().now();
+        let now = setup.clock.now();
         if self.json {
             report::json(&rows.iter().map(|row| as_json(row, now)).collect::<Vec<_>>());
         } else if self.pause.is_some() {

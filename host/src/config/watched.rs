@@ -100,7 +100,7 @@ impl WatchedGrants {
 
     fn is_settling(&self, mark: Mark) -> bool {
         let changed = jiff::Timestamp::new(mark.changed.0, i32::try_from(mark.changed.1).unwrap_or_default()).unwrap_or_default();
-        let age = self.clock.now().duration_since(changed);
+        let age = self.clock.machine().duration_since(changed);
         // A time to come is another machine's clock, and nothing to wait for.
         !age.is_negative() && age.unsigned_abs() < SETTLING
     }

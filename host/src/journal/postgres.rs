@@ -119,7 +119,7 @@ macro_rules! writing {
 
 impl PostgresJournal {
     pub fn new(address: Address, clock: Clock) -> Result<Self, JournalError> {
-        let shared = Shared { pool: Pool::new(address)?, clock, tails: Tails::default(), holds: Holds::default() };
+        let shared = Shared { pool: Pool::new(address, clock.clone())?, clock, tails: Tails::default(), holds: Holds::default() };
         Ok(Self { shared: Arc::new(shared), audience: Audience::default(), listener: OnceCell::new() })
     }
 

@@ -54,7 +54,7 @@ fn clock(setup: &Setup, health: &Health, ahead: Option<SignedDuration>) -> Vec<C
         checks.push(note("clock", text));
     }
     if let Some(ahead) = ahead {
-        // Leases go by the database's clock alone; times in lists are off.
+        // Leases and what is due go by the database's clock alone; the times of files and what guests read are off.
         checks.push(match ahead.abs() > SKEW_MAX {
             true => note("clock", format!("the database's is {} s ahead of this machine's", ahead.as_secs())),
             false => fine("clock", format!("{now:.0}, as the database has it")),

@@ -44,7 +44,7 @@ const CLAIM: &str = "UPDATE chain SET epoch = epoch + 1, holder = $1, token = $2
 const RENEW: &str = "UPDATE chain SET lease_until = clock_timestamp() + $3::bigint * interval '1 millisecond'
                      FROM unnest($1::text[], $2::bigint[]) AS mine (chain, held)
                      WHERE id = mine.chain AND epoch = mine.held AND token IS NOT NULL
-                     RETURNING id";
+                     RETURNING id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 /// Only what is still ours: whoever took the chain since has another epoch. A chain that can go on is told to workers.
 const RELEASE: &str = "WITH free AS (
                            UPDATE chain SET holder = NULL, token = NULL, lease_until = NULL WHERE id = $1 AND epoch = $2 AND head > 0
@@ -156,6 +156,12 @@ impl Shared {
         let rows = session.rows(RENEW, &[&ids, &epochs, &millis(lease)]).await?;
         let renewed: std::collections::HashSet<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
         self.pool.keep(session);
+        // A long life of one connection must not let the clocks run apart.
+        if let Some(row) = rows.first()
+            && let Ok(theirs) = jiff::Timestamp::from_microsecond(row.try_get(1)?)
+        {
+            self.clock.follow(theirs);
+        }
         let held = self.holds.held.lock().expect("no panic under this lock");
         for (chain, epoch) in mine {
             let Some((_, lease_of)) = held.get(&chain).filter(|(held, _)| *held == epoch) else { continue };

@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket, Statement};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, SimpleQueryMessage, Socket, Statement};
 
 use super::address::Address;
 use super::fault::Failure;
 use super::schema;
 use super::tls::{Connector, Private};
+use crate::clock::Clock;
 use crate::journal::JournalError;
 
 /// Connections of one process at the same time; whoever comes then waits for one.
@@ -25,11 +27,16 @@ const ANSWER: Duration = Duration::from_secs(15);
 const SETTINGS: &str = "SET search_path = pausegate; SET statement_timeout = '10s'; SET lock_timeout = '5s'; \
                         SET idle_in_transaction_session_timeout = '15s'; SET client_min_messages = warning";
 
+/// Answers with microseconds since 1970.
+const BEGIN: &str = "SET synchronous_commit = on; SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
 pub type Wire = Connection<Socket, Private<Socket>>;
 pub type Param<'a> = &'a (dyn ToSql + Sync);
 
 pub struct Pool {
     pub address: Address,
+    /// Follows the server's with each connection.
+    clock: Clock,
     connector: Connector,
     idle: Mutex<Vec<Session>>,
     permits: Arc<Semaphore>,
@@ -47,11 +54,11 @@ pub struct Session {
 }
 
 impl Pool {
-    pub fn new(address: Address) -> Result<Self, JournalError> {
+    pub fn new(address: Address, clock: Clock) -> Result<Self, JournalError> {
         let connector = Connector::new(address.tls.as_ref());
         let connector = connector.map_err(|message| JournalError::Unusable { path: address.to_string(), message })?;
         let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        Ok(Self { address, connector, idle: Mutex::default(), permits, ready: AtomicBool::new(false) })
+        Ok(Self { address, clock, connector, idle: Mutex::default(), permits, ready: AtomicBool::new(false) })
     }
 
     /// `None` where there are no tables yet: reading creates nothing.
@@ -113,9 +120,22 @@ impl Pool {
         let (client, mut wire) = self.connect().await?;
         tokio::spawn(async move { while heard(&mut wire).await.is_some() {} });
         client.batch_execute(SETTINGS).await?;
-        // What the server does by itself is as strong as it can be asked for, or stronger; said once to be sure.
-        client.batch_execute("SET synchronous_commit = on").await?;
+        self.begin(&client).await?;
         Ok(Session { client, statements: HashMap::new(), relaxed: false, permit: Some(permit) })
+    }
+
+    /// What the server does by itself is as strong as it can be asked for, or stronger; said once to be sure. What time it is,
+    /// the server says: of many hosts one may be wrong by hours.
+    async fn begin(&self, client: &Client) -> Result<(), Failure> {
+        let answers = client.simple_query(BEGIN).await?;
+        let micros = answers.iter().find_map(|answer| match answer {
+            SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+            _ => None,
+        });
+        if let Some(theirs) = micros.and_then(|micros| Timestamp::from_microsecond(micros).ok()) {
+            self.clock.follow(theirs);
+        }
+        Ok(())
     }
 
     /// A connection that nobody drives yet.

@@ -65,9 +65,9 @@ pub async fn head(session: &mut Session, chain: &ChainId) -> Result<Seq, Failure
 
 /// Of the server's clock, seen from the middle of the question.
 pub async fn clock_ahead(session: &mut Session, clock: &Clock) -> Result<Option<jiff::SignedDuration>, Failure> {
-    let before = clock.now();
+    let before = clock.machine();
     let rows = session.rows("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", &[]).await?;
-    let after = clock.now();
+    let after = clock.machine();
     let middle = before + after.duration_since(before) / 2;
     let theirs = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose()?;
     Ok(theirs.map(|theirs| jiff::SignedDuration::from_millis(theirs - middle.as_millisecond())))

@@ -5,6 +5,7 @@ mod audit;
 mod claim;
 mod damage;
 mod fold;
+mod golden;
 mod hold;
 mod kept;
 mod keyvalue;

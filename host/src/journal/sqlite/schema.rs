@@ -19,7 +19,7 @@ use crate::journal::JournalError;
 const APPLICATION: i32 = 0x5047_6a6c;
 
 /// One step per version; step N leads from version N to N + 1. A released step never changes.
-const MIGRATIONS: [&str; 5] = [
+pub const MIGRATIONS: [&str; 5] = [
     "
     CREATE TABLE event (
         chain TEXT NOT NULL,

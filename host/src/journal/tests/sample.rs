@@ -68,14 +68,20 @@ impl Home {
         }
     }
 
-    /// The database as another program sees it.
+    /// The tables as another program sees them.
     pub async fn execute(&self, sql: &str) {
+        let place = if matches!(self, Self::Postgres(_)) { "SET search_path = pausegate; " } else { "" };
+        self.program(&format!("{place}{sql}")).await;
+    }
+
+    /// The database as another program sees it.
+    pub async fn program(&self, sql: &str) {
         match self {
             Self::Sqlite(folder) => rusqlite::Connection::open(folder.path().join("journal.db")).unwrap().execute_batch(sql).unwrap(),
             Self::Postgres(address) => {
                 let (client, connection) = address.config.connect(tokio_postgres::NoTls).await.unwrap();
                 let driving = tokio::spawn(connection);
-                client.batch_execute(&format!("SET search_path = pausegate; {sql}")).await.unwrap();
+                client.batch_execute(sql).await.unwrap();
                 driving.abort();
             }
         }

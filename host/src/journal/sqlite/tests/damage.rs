@@ -6,7 +6,7 @@ use super::sample::{Chain, Home, clock, key, opened, said, turn};
 use crate::chain::ChainId;
 use crate::journal::record::NO_HASH;
 use crate::journal::sqlite::read;
-use crate::journal::sqlite::schema::Place;
+use crate::journal::sqlite::schema::{MIGRATIONS, Place};
 use crate::journal::{Journal, JournalError, SqliteJournal};
 
 fn opening(path: &std::path::Path) -> String {
@@ -32,6 +32,20 @@ async fn a_journal_of_a_newer_version_is_left_as_it_is() {
     let read = SqliteJournal::open_existing(&home.path(), clock()).map(drop);
     assert!(matches!(read, Err(JournalError::Newer { found: 7, known: 5, .. })), "{read:?}");
     assert_eq!(std::fs::read(home.path()).unwrap(), before);
+}
+
+/// A step that was released never changes: journals out there were made by it.
+#[test]
+fn the_steps_that_were_released_are_the_same() {
+    let digests: Vec<_> = MIGRATIONS.iter().map(|step| crate::digest::Digest::of_bytes(step.as_bytes()).to_string()).collect();
+    let released = [
+        "sha256:8afccdf3b1d5d1028329d8d940a4f55daeeb8ce91fd2de09baf726cedfa715fe",
+        "sha256:525244250f92d5bbfce8c0c2d76d7c32ae5c4a7aa0b8ac08a77a378b84d33fc5",
+        "sha256:8f4b487d3bb906aa2e4a58877702128fd1160588a4bb9079aeff517a75e15e16",
+        "sha256:7535643e90d9ee0dd276f32dd1591003dbd015860bbf93018971729cc94d6c0d",
+        "sha256:9d970b8a0f7ac9826a794e7502fa12c0f5246e637444b59a55dbbdb2f00802f4",
+    ];
+    assert_eq!(digests[..released.len()], released);
 }
 
 #[test]

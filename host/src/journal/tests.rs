@@ -10,6 +10,7 @@ mod hold;
 mod kept;
 mod keyvalue;
 mod list;
+mod machine;
 mod outbox;
 pub mod sample;
 #[path = "../../../tests/support/postgres.rs"]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::FutureExt;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +44,7 @@ fn turns() -> impl Strategy<Value = Value> {
     })
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn step() -> impl Strategy<Value = Step> {
     let crash = || prop::option::weighted(0.7, (select(vec![Side::Before, Side::After]), 1..7_u64));
     let decision = select(vec![
         json!({"decision": "approve"}),
@@ -56,13 +57,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         json!({"decision": "settle", "outcome": "give-up"}),
         json!({"decision": "deny", "then": "stop"}),
     ]);
-    let step = prop_oneof![
+    prop_oneof![
         8 => crash().prop_map(Step::Resume),
         8 => (any::<Index>(), decision, crash()).prop_map(|(index, decision, crash)| Step::Decide(index, decision, crash)),
         1 => any::<bool>().prop_map(Step::Say),
         1 => Just(Step::Cancel),
-    ];
-    prop::collection::vec(step, 1..16)
+    ]
 }
 
 /// Every effect there was, as the outside saw it: idempotency key and attempt.
@@ -105,28 +105,86 @@ fn grants(reconcile: Reconcile) -> Grants {
     Grants { rules: vec![rule("t__gated", Verdict::Ask)], ..grants }
 }
 
-proptest! {
+/// What it begins with, and the little that is certain of a chain whose steps die anywhere.
+#[derive(Clone, Debug)]
+struct Model {
+    turns: Value,
+    believed: bool,
+    /// Cancelling is one step that dies nowhere: what has not ended by then completes no more.
+    cancelled: bool,
+}
+
+impl ReferenceStateMachine for Model {
+    type State = Self;
+    type Transition = Step;
+
+    fn init_state() -> BoxedStrategy<Self> {
+        (turns(), any::<bool>()).prop_map(|(turns, believed)| Self { turns, believed, cancelled: false }).boxed()
+    }
+
+    fn transitions(_: &Self) -> BoxedStrategy<Step> {
+        step().boxed()
+    }
+
+    fn apply(state: Self, step: &Step) -> Self {
+        Self { cancelled: state.cancelled || matches!(step, Step::Cancel), ..state }
+    }
+}
+
+/// Processes that die, and what is left of them.
+struct Dying {
+    runtime: tokio::runtime::Runtime,
+    world: World,
+    id: ChainId,
+    effects: Effected,
+    /// Its end, if it came before it was cancelled.
+    ended: Option<ChainStatus>,
+}
+
+impl StateMachineTest for Dying {
+    type SystemUnderTest = Self;
+    type Reference = Model;
+
+    fn init_test(model: &Model) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let (world, effects) = world(model.turns.clone(), if model.believed { Reconcile::Believe } else { Reconcile::Show });
+        let id = runtime.block_on(world.start());
+        Self { runtime, world, id, effects, ended: None }
+    }
+
+    fn apply(mut dying: Self, model: &Model, step: Step) -> Self {
+        let before = dying.world.journal.state(&dying.id);
+        dying.runtime.block_on(take(&dying.world, &dying.id, step));
+        let after = dying.world.journal.state(&dying.id);
+        if before.status.is_terminal() {
+            assert_eq!(before, after, "10: terminal states never change");
+        } else if after.status.is_terminal() && !model.cancelled {
+            dying.ended = Some(after.status);
+        }
+        dying
+    }
+
+    fn check_invariants(dying: &Self, _: &Model) {
+        let state = dying.world.journal.state(&dying.id);
+        assert!(state.status != ChainStatus::Paused || state.open_pauses().next().is_some(), "h44");
+    }
+
+    fn teardown(dying: Self, model: Model) {
+        dying.runtime.block_on(bring_to_its_end(&dying.world, &dying.id));
+        check(&dying.world, &dying.id, &dying.effects.lock().unwrap());
+        let status = dying.world.journal.state(&dying.id).status;
+        match dying.ended {
+            Some(ended) => assert_eq!(status, ended),
+            None => assert!(!model.cancelled || status != ChainStatus::Completed, "what was cancelled completed"),
+        }
+    }
+}
+
+prop_state_machine! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn invariants_hold_whenever_processes_die(turns in turns(), steps in steps(), believed in any::<bool>()) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let (world, seen) = world(turns, if believed { Reconcile::Believe } else { Reconcile::Show });
-            let id = world.start().await;
-            for step in steps {
-                let before = world.journal.state(&id);
-                take(&world, &id, step).await;
-                let after = world.journal.state(&id);
-                if before.status.is_terminal() {
-                    assert_eq!(before, after, "10: terminal states never change");
-                }
-                assert!(after.status != ChainStatus::Paused || after.open_pauses().next().is_some(), "h44");
-            }
-            bring_to_its_end(&world, &id).await;
-            check(&world, &id, &seen.lock().unwrap());
-        });
-    }
+    fn invariants_hold_whenever_processes_die(sequential 1..16 => Dying);
 }
 
 async fn take(world: &World, id: &ChainId, step: Step) {

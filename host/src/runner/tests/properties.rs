@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
+use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -58,7 +59,7 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     prop::collection::vec(rule, 0..3)
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn step() -> impl Strategy<Value = Step> {
     let decision = prop::sample::select(vec![
         json!({"decision": "approve"}),
         json!({"decision": "approve"}),
@@ -69,14 +70,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     ]);
     let by = prop::sample::select(vec!["os:alice@host", "os:bob@host"]);
     let decide = (any::<prop::sample::Index>(), decision, by).prop_map(|(index, decision, by)| Step::Decide(index, decision, by));
-    let step = prop_oneof![
+    prop_oneof![
         6 => Just(Step::Resume),
         10 => decide,
         1 => rules().prop_map(Step::Rules),
         1 => any::<bool>().prop_map(Step::Say),
         1 => Just(Step::Cancel),
-    ];
-    prop::collection::vec(step, 1..20)
+    ]
 }
 
 /// Reading is always granted below `/x`; writing only for what a person approved.
@@ -98,29 +98,78 @@ fn grants(rules: Vec<Rule>) -> Grants {
     Grants { plugins: [("t".to_owned(), section)].into(), rules, ..Grants::default() }
 }
 
-proptest! {
+/// What it begins with, and what is certain of it then.
+#[derive(Clone, Debug)]
+struct Model {
+    turns: Value,
+    first: Vec<Rule>,
+    /// Where it is forked in the end.
+    fork: prop::sample::Index,
+    cancelled: bool,
+}
+
+impl ReferenceStateMachine for Model {
+    type State = Self;
+    type Transition = Step;
+
+    fn init_state() -> BoxedStrategy<Self> {
+        let begun = (turns(), rules(), any::<prop::sample::Index>());
+        begun.prop_map(|(turns, first, fork)| Self { turns, first, fork, cancelled: false }).boxed()
+    }
+
+    fn transitions(_: &Self) -> BoxedStrategy<Step> {
+        step().boxed()
+    }
+
+    fn apply(state: Self, step: &Step) -> Self {
+        Self { cancelled: state.cancelled || matches!(step, Step::Cancel), ..state }
+    }
+}
+
+struct Chain {
+    runtime: tokio::runtime::Runtime,
+    world: World,
+    id: ChainId,
+}
+
+impl StateMachineTest for Chain {
+    type SystemUnderTest = Self;
+    type Reference = Model;
+
+    fn init_test(model: &Model) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let mut world = World::new(model.turns.clone()).restarted(grants(model.first.clone()));
+        world.settings.pauses_per_call = 3;
+        let id = runtime.block_on(world.run()).state.id;
+        Self { runtime, world, id }
+    }
+
+    fn apply(mut chain: Self, _: &Model, step: Step) -> Self {
+        let before = chain.world.journal.state(&chain.id);
+        chain.runtime.block_on(take(&mut chain.world, &chain.id, step));
+        if before.status.is_terminal() {
+            assert_eq!(before, chain.world.journal.state(&chain.id), "10: terminal states never change");
+        }
+        chain
+    }
+
+    fn check_invariants(chain: &Self, model: &Model) {
+        let state = chain.world.journal.state(&chain.id);
+        assert!(state.status != crate::chain::ChainStatus::Paused || state.open_pauses().next().is_some(), "h44");
+        assert!(!model.cancelled || state.status.is_terminal(), "nothing ran when it was cancelled");
+    }
+
+    fn teardown(chain: Self, model: Model) {
+        check(&chain.world, &chain.id);
+        chain.runtime.block_on(fork_anywhere(&chain.world, &chain.id, model.fork));
+    }
+}
+
+prop_state_machine! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn invariants_hold_in_any_order_of_steps(turns in turns(), first in rules(), steps in steps(), at in any::<prop::sample::Index>()) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(async {
-            let mut world = World::new(turns).restarted(grants(first));
-            world.settings.pauses_per_call = 3;
-            let id = world.run().await.state.id;
-            for step in steps {
-                let before = world.journal.state(&id);
-                take(&mut world, &id, step).await;
-                let after = world.journal.state(&id);
-                if before.status.is_terminal() {
-                    assert_eq!(before, after, "10: terminal states never change");
-                }
-                assert!(after.status != crate::chain::ChainStatus::Paused || after.open_pauses().next().is_some(), "h44");
-            }
-            check(&world, &id);
-            fork_anywhere(&world, &id, at).await;
-        });
-    }
+    fn invariants_hold_in_any_order_of_steps(sequential 1..20 => Chain);
 }
 
 async fn take(world: &mut World, id: &ChainId, step: Step) {

@@ -494,17 +494,23 @@ fn a_word_is_found_whole() {
     assert!(unfinished(concat!("// TO", "DO later")) && skipped(concat!("#[ign", "ore]")));
 }
 
-/// THREATS.md names tests; a name that no test has any more would be a promise that nothing keeps.
+/// A name that no test has any more would be a promise that nothing keeps.
 #[test]
-fn the_tests_that_threats_name_exist() {
+fn the_tests_that_threats_and_the_list_of_invariants_name_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut all = String::new();
     for folder in ["host/src", "tests"] {
         rust_files(&root.join(folder)).iter().for_each(|path| all.push_str(&fs::read_to_string(path).unwrap()));
     }
     let threats = fs::read_to_string(root.join("THREATS.md")).unwrap();
-    for name in threats.split('`').skip(1).step_by(2).filter(|name| name.contains('_') && !name.contains(['/', ' ', '.', '='])) {
-        assert!(all.contains(&format!("fn {}", name.trim_end_matches('*'))), "THREATS.md names `{name}`, and no test is called so");
+    let architecture = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let numbered = |line: &&str| line.starts_with("| ") && line[2..].starts_with(|first: char| first.is_ascii_digit());
+    let invariants: Vec<_> = architecture.lines().filter(numbered).collect();
+    assert_eq!(invariants.len(), 14, "DESIGN counts fourteen: {invariants:#?}");
+    assert!(invariants.iter().all(|line| line.matches('`').count() > 1), "each names its tests: {invariants:#?}");
+    for name in [threats, invariants.join("\n")].iter().flat_map(|text| text.split('`').skip(1).step_by(2)) {
+        let is_test = name.contains('_') && !name.contains(['/', ' ', '.', '=']);
+        assert!(!is_test || all.contains(&format!("fn {}", name.trim_end_matches('*'))), "`{name}` is named, and no test is called so");
     }
 }
 

@@ -1,11 +1,11 @@
 //! A home of its own for one test: plugins, grants, a journal, a folder to work in, and nothing of the real one.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ within = "args.path"
 pub struct TestEnvironment {
     root: TempDir,
     /// Real ids by the order in which they were shown.
-    names: RefCell<HashMap<String, String>>,
+    names: Mutex<HashMap<String, String>>,
     /// The journal's URL, where it is not the default file.
     journal: Option<String>,
 }
@@ -63,7 +63,7 @@ impl Shown {
 impl TestEnvironment {
     /// With the `files` and `survey` plugins and the main job's grants, and `build/` holding two `.tmp` files and one other.
     pub fn new() -> Self {
-        let env = Self { root: TempDir::new().unwrap(), names: RefCell::default(), journal: None };
+        let env = Self { root: TempDir::new().unwrap(), names: Mutex::default(), journal: None };
         for plugin in ["files", "survey"] {
             env.add_plugin(plugin);
         }
@@ -76,7 +76,17 @@ impl TestEnvironment {
 
     /// The same with its journal in a database of its own.
     pub fn on_postgres() -> Self {
-        Self { journal: Some(crate::postgres::shared().database()), ..Self::new() }
+        Self::at(crate::postgres::shared().database())
+    }
+
+    /// The same with its journal at a URL.
+    pub fn at(journal: String) -> Self {
+        Self { journal: Some(journal), ..Self::new() }
+    }
+
+    /// The journal's URL, where it is not the default file.
+    pub fn journal(&self) -> Option<&str> {
+        self.journal.as_deref()
     }
 
     pub fn path(&self, below: &str) -> PathBuf {
@@ -209,7 +219,7 @@ impl TestEnvironment {
     /// Ids by order of appearance; times, ages, digests, paths and the user by a word.
     pub fn normal(&self, text: &str) -> String {
         let id = Regex::new(r"\b(ch|pa|tc)_[0-9a-hjkmnp-tv-z]{26}\b").unwrap();
-        let mut names = self.names.borrow_mut();
+        let mut names = self.names.lock().unwrap();
         // In a column of a table the name keeps the id's width.
         let text = id.replace_all(text, |found: &regex::Captures<'_>| {
             let count = names.values().filter(|name| name.starts_with(&found[1])).count();

@@ -75,6 +75,12 @@ impl Server {
         self.url(&name)
     }
 
+    /// Of one that [`Server::database`] made, whoever is still connected.
+    pub fn drop_database(&self, url: &str) {
+        let name = url.trim_start_matches(&format!("postgres://{USER}@/")).split('?').next().expect("one part at least");
+        self.run("dropdb", &["-h", self.folder.to_str().expect("UTF-8"), "-U", USER, "--force", name]);
+    }
+
     pub fn url(&self, database: &str) -> String {
         format!("postgres://{USER}@/{database}?host={}", self.folder.display())
     }

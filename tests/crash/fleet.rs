@@ -101,7 +101,7 @@ impl Fleet {
                 return;
             }
             let plan = if count < FATES { random.worker() } else { Plan { clock: random.clock(), ..Plan::default() } };
-            let args: &[&str] = match number % 2 == 0 || random.below(2) == 0 {
+            let args: &[&str] = match number.is_multiple_of(2) || random.below(2) == 0 {
                 true => &["work", "--workers", "2", "--json", "--once"],
                 false => &["work", "--workers", "2", "--json"],
             };

@@ -151,7 +151,7 @@ async fn h40_what_a_call_says_when_its_lease_is_over_is_no_result_of_it() {
     assert!(matches!(error, HostError::Journal(JournalError::Lapsed { .. })), "{error:?}");
     let events = home.open().events(&id, 0).await.unwrap();
     assert!(events.iter().all(|event| !matches!(event.event, crate::event::Event::CallFinished { .. })), "{events:?}");
-    world.host.recent.take(&id);
+    world.host.recent.forget(&id);
     let rest = world.try_resume(&id, Resume::default()).await.unwrap();
     assert_eq!((rest.state.status, world.ran()), (ChainStatus::Completed, vec!["wait#1".to_owned(), "wait#2".to_owned()]));
 }

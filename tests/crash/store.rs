@@ -92,18 +92,16 @@ impl Place {
         self.count(&format!("SELECT count(*) FROM pausegate.chain WHERE holder LIKE 'pid {process} on %'"))
     }
 
-    /// Connections of others.
-    pub fn connections(&self) -> i64 {
-        self.count(
-            "SELECT count(*) FROM pg_stat_activity
-             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
-        )
-    }
-
-    /// Returns when what the dead had sent is done, whatever it was: no more connections than `frozen`.
-    pub fn is_quiet(&self, frozen: i64) {
+    /// Returns when what the dead had sent is done, whatever it was: nobody is connected but those that are frozen.
+    pub fn is_quiet(&self, frozen: &[u32]) {
+        let names: Vec<_> = frozen.iter().map(|process| format!("'pausegate {process}', ")).collect();
+        let others = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+             AND backend_type = 'client backend' AND application_name NOT IN ({}'')",
+            names.concat()
+        );
         let began = Instant::now();
-        while self.connections() > frozen {
+        while self.count(&others) > 0 {
             assert!(began.elapsed() < GONE, "the server has not seen that a client is gone");
             std::thread::yield_now();
         }

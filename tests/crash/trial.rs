@@ -59,8 +59,6 @@ struct Frozen {
     process: Process,
     /// Processes that come before it wakes.
     sleeps: u64,
-    /// Connections to the database that it has.
-    connections: i64,
 }
 
 impl Trial {
@@ -106,7 +104,7 @@ impl Trial {
             return state;
         }
         self.wake();
-        self.place.is_quiet(0);
+        self.place.is_quiet(&[]);
         self.place.states().pop()
     }
 
@@ -154,10 +152,9 @@ impl Trial {
     /// In PostgreSQL it sleeps past its lease; a lock on a file is its own as long as it lives.
     fn froze(&mut self, process: Process, plan: Plan) {
         self.outcome.froze.extend(plan.fate.kill());
-        let connections = self.place.connections();
         let sleeps = if self.place.store == Store::Sqlite { 0 } else { plan.sleeps };
         self.place.leases_are_over(process.id());
-        if let Some(earlier) = self.frozen.replace(Frozen { process, sleeps, connections }) {
+        if let Some(earlier) = self.frozen.replace(Frozen { process, sleeps }) {
             self.wakes(earlier);
         }
     }
@@ -170,14 +167,16 @@ impl Trial {
 
     /// It changes nothing of what has ended meanwhile.
     fn wakes(&mut self, frozen: Frozen) {
-        self.place.is_quiet(frozen.connections);
+        // One that froze after it sleeps on.
+        let still_asleep: Vec<_> = self.frozen.iter().map(|frozen| frozen.process.id()).collect();
+        self.place.is_quiet(&[&still_asleep[..], &[frozen.process.id()]].concat());
         let before = (self.place.states(), self.server.asked());
         frozen.process.signal(Signal::CONT);
         let ended = frozen.process.ended();
         assert!(matches!(ended.code, Some(0 | 2 | 75)), "{:?}: {}; {}", ended.code, ended.said, self.story());
         if before.0.iter().any(|state| state.status.is_terminal()) {
             self.outcome.overtaken += 1;
-            self.place.is_quiet(0);
+            self.place.is_quiet(&still_asleep);
             assert!(before == (self.place.states(), self.server.asked()), "9: it woke and changed something; {}", self.story());
         }
     }

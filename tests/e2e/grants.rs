@@ -180,7 +180,8 @@ fn lines_that_do_nothing_are_warned_about_and_stop_nothing() {
         assert!(told, "{slip}: {doctor}");
     }
     let call = env.pausegate(&["call", "files__list", r#"{"path": "/build"}"#]);
-    assert_eq!((call.code, call.stderr.contains("delte")), (Some(0), false), "a run says nothing of them: {call}");
+    assert_eq!((call.code, call.stderr.matches("grants.toml:").count()), (Some(0), 1), "a run says only which rule guards nothing: {call}");
+    assert!(call.stderr.contains("grants.toml:25: this rule holds nothing back"), "{call}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ impl Address {
         }
         let tls = tls(&config, &ours)?;
         config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
-        config.application_name(APPLICATION);
+        config.application_name(format!("{APPLICATION} {}", std::process::id()));
         let lease = match ours.iter().find(|(key, _)| key == "lease") {
             None => LEASE,
             Some((_, value)) => {

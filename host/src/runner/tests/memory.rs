@@ -166,7 +166,7 @@ impl Journal for Memory {
         if !inner.held.insert(chain.clone()) {
             return Self::now(Err(JournalError::Held { chain: chain.clone(), holder: "another process".into() }));
         }
-        let (epoch, _) = inner.chains.get_mut(chain).expect("tests take chains they started");
+        let (epoch, _) = inner.chains.entry(chain.clone()).or_default();
         *epoch += 1;
         let (journal, chain) = (self.clone(), chain.clone());
         Self::now(Ok(Hold { epoch: *epoch, lease: None, lock: Box::new(Unlock(journal, chain)) }))

@@ -23,7 +23,7 @@ use fleet::{Fleet, WORKERS_MAX};
 use kill::{Fate, Kill, Plan, Random, Side};
 use store::{Place, Store};
 use tally::Tally;
-use trial::Trial;
+use trial::{PROCESSES_MAX, Trial};
 
 /// Random kills of one part without the variable: with the systematic ones some hundreds, for the time that CI has.
 const KILLS: u64 = 15;
@@ -35,18 +35,25 @@ const PROCESSES: usize = 3;
 
 #[test]
 fn w60_w62_h31_h32_s07_s20_no_death_at_any_write_or_effect_repeats_or_loses_anything() {
-    let tally = systematic(Store::Sqlite, &[true, false]);
+    let tally = systematic(Store::Sqlite, &[true, false], Fate::Dies);
     // Two processes write much, and requests go out of both.
     assert!(tally.kills > 60, "{tally:?}");
 }
 
 #[test]
 fn w60_w62_s07_the_same_in_postgresql() {
-    let tally = systematic(Store::Postgres, &[false]);
+    let tally = systematic(Store::Postgres, &[false], Fate::Dies);
     assert!(tally.kills > 30, "{tally:?}");
 }
 
-fn systematic(store: Store, words: &[bool]) -> Tally {
+/// Each sleeps past its lease, at whichever write or effect it stopped, and wakes when others have ended its chain.
+#[test]
+fn h40_no_process_that_slept_past_its_lease_changes_anything() {
+    let tally = systematic(Store::Postgres, &[false], Fate::Freezes);
+    assert!(tally.freezes > 30 && tally.overtaken > 25, "{tally:?}");
+}
+
+fn systematic(store: Store, words: &[bool], fate: fn(Kill) -> Fate) -> Tally {
     let plans = every_process(words);
     let tally = Mutex::new(Tally::default());
     side_by_side(threads(), plans.len(), |at| {
@@ -54,11 +61,11 @@ fn systematic(store: Store, words: &[bool]) -> Tally {
         for kind in [Kill::append, Kill::request] {
             at_every_point(|count| {
                 let mut plans = vec![Plan::default(); process];
-                plans.push(Plan { fate: Fate::Dies(kind(side, count)), ..Plan::default() });
+                plans.push(Plan { fate: fate(kind(side, count)), sleeps: PROCESSES_MAX as u64, ..Plan::default() });
                 let outcome = Trial::run(store, plans, believed);
-                let killed = outcome.kills() > 0;
+                let struck = outcome.kills() > 0 || !outcome.froze.is_empty();
                 tally.lock().unwrap().add(outcome);
-                killed
+                struck
             });
         }
     });

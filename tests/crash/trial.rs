@@ -14,7 +14,7 @@ use pausegate::pause::{Pause, PauseKind};
 use pausegate::state::ChainState;
 
 /// Processes of one chain; one that needs more is stuck.
-const PROCESSES_MAX: usize = 60;
+pub const PROCESSES_MAX: usize = 60;
 
 const GRANTS: &str = r#"
 [plugins.courier]

@@ -3,8 +3,11 @@
 //! Reads files and knows no Rust beyond comments and strings. An exception stands in a list here, with its reason, and
 //! an exception that nothing needs any more fails too.
 
+mod source;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use source::{Source, all, host, root};
 
 /// Left uses nothing to its right; names on one line are peers, and only the first line's may use each other.
 const LAYERS: &[&[&str]] = &[
@@ -344,138 +347,6 @@ fn none(found: Vec<String>) {
     assert!(found.is_empty(), "\n{}\n", found.join("\n"));
 }
 
-/// A file of Rust.
-struct Source {
-    /// From `host/src` in [`host`], from the root in [`all`].
-    path: String,
-    text: String,
-    /// `text` with comments and the inside of strings blanked; lines stay where they are.
-    code: String,
-}
-
-impl Source {
-    fn new(path: &str, text: String) -> Self {
-        Self { path: path.to_owned(), code: without_comments_and_strings(&text), text }
-    }
-
-    /// The top-level module.
-    fn module(&self) -> &str {
-        let first = self.path.split('/').next().unwrap_or_default();
-        first.strip_suffix(".rs").unwrap_or(first)
-    }
-
-    fn is_in(&self, places: &[&str]) -> bool {
-        places.iter().any(|place| self.path == *place || place.ends_with('/') && self.path.starts_with(place))
-    }
-
-    fn is_test(&self) -> bool {
-        let (path, name) = (format!("/{}", self.path), self.path.rsplit('/').next().unwrap_or_default());
-        path.contains("/tests/") || name == "tests.rs" || name == "testing.rs"
-    }
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("host/ stands in the root").to_owned()
-}
-
-/// The host's own source; what stands behind `#[cfg(test)] mod tests {` is test code and left out of `code`.
-fn host() -> Vec<Source> {
-    let mut sources = read_below(&root().join("host/src"), "");
-    for source in &mut sources {
-        if let Some(at) = source.code.find("#[cfg(test)]\nmod tests {") {
-            source.code.truncate(at);
-        }
-    }
-    assert!(sources.len() > 50, "the source was not found");
-    sources
-}
-
-fn all() -> Vec<Source> {
-    ["host/src", "sdk", "plugins", "tests", "fuzz"].iter().flat_map(|folder| read_below(&root().join(folder), &format!("{folder}/"))).collect()
-}
-
-fn read_below(folder: &Path, prefix: &str) -> Vec<Source> {
-    let mut found = Vec::new();
-    let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let name = entry.file_name().into_string().unwrap();
-        if entry.file_type().unwrap().is_dir() && !["target", "node_modules"].contains(&&*name) {
-            found.extend(read_below(&entry.path(), &format!("{prefix}{name}/")));
-        } else if name.ends_with(".rs") {
-            found.push(Source::new(&format!("{prefix}{name}"), fs::read_to_string(entry.path()).unwrap()));
-        }
-    }
-    found
-}
-
-fn without_comments_and_strings(text: &str) -> String {
-    let (mut code, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(c) = rest.chars().next() {
-        // What is blanked, and how many of its bytes at both ends stay.
-        let (length, kept) = match c {
-            '/' if rest.starts_with("//") => (rest.find('\n').unwrap_or(rest.len()), 0),
-            '/' if rest.starts_with("/*") => (rest.find("*/").map_or(rest.len(), |end| end + 2), 0),
-            '"' => (quoted(rest, '"'), 1),
-            'r' if !code.ends_with(is_word) || code.ends_with('b') => (raw(rest), 0),
-            '\'' => (character(rest), 0),
-            _ => (0, 0),
-        };
-        if length == 0 {
-            code.push(c);
-            rest = &rest[c.len_utf8()..];
-            continue;
-        }
-        let token = &rest[..length];
-        let blank = |(at, c): (usize, char)| if c == '\n' || at < kept || at + kept >= length { c } else { ' ' };
-        code.extend(token.char_indices().map(blank));
-        rest = &rest[length..];
-    }
-    code
-}
-
-/// Length of a quoted token.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            _ if c == quote => return at + 1,
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Length of `r"…"` or `r#"…"#`; 0 where it is none.
-fn raw(text: &str) -> usize {
-    let hashes = text[1..].chars().take_while(|c| *c == '#').count();
-    if !text[1 + hashes..].starts_with('"') {
-        return 0;
-    }
-    let end = format!("\"{}", "#".repeat(hashes));
-    let start = 2 + hashes;
-    text[start..].find(&end).map_or(text.len(), |at| start + at + end.len())
-}
-
-/// Length of a character literal; 0 for a lifetime.
-fn character(text: &str) -> usize {
-    let mut chars = text.char_indices().skip(1);
-    match (chars.next(), chars.next()) {
-        (Some((_, '\\')), _) => quoted(text, '\''),
-        (Some(_), Some((end, '\''))) => end + 1,
-        _ => 0,
-    }
-}
-
-#[test]
-fn comments_and_strings_are_no_code() {
-    let text = "a(\"x // y\\\"\"); // crate::z\n/* b */ r#\"c \"d\"\"# 'e' '\\'' &'f str b\"g\" for\n\"h\ni\"";
-    assert_eq!(without_comments_and_strings(text).split_whitespace().collect::<Vec<_>>().join(" "), "a(\" \"); &'f str b\" \" for \" \"");
-    assert_eq!(without_comments_and_strings(text).lines().count(), text.lines().count());
-}
-
 #[test]
 fn a_use_to_the_right_or_of_a_peer_is_found() {
     let check = |path: &str, code: &str| upward(&Source::new(path, code.into())).len();
@@ -497,11 +368,9 @@ fn a_word_is_found_whole() {
 /// A name that no test has any more would be a promise that nothing keeps.
 #[test]
 fn the_tests_that_threats_and_the_list_of_invariants_name_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut all = String::new();
-    for folder in ["host/src", "tests"] {
-        rust_files(&root.join(folder)).iter().for_each(|path| all.push_str(&fs::read_to_string(path).unwrap()));
-    }
+    let root = root();
+    let sources: Vec<_> = all().into_iter().filter(|source| source.is_in(&["host/src/", "tests/"])).collect();
+    let is_named = |name: &str| sources.iter().any(|source| source.text.contains(&format!("fn {}", name.trim_end_matches('*'))));
     let threats = fs::read_to_string(root.join("THREATS.md")).unwrap();
     let architecture = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let numbered = |line: &&str| line.starts_with("| ") && line[2..].starts_with(|first: char| first.is_ascii_digit());
@@ -510,14 +379,6 @@ fn the_tests_that_threats_and_the_list_of_invariants_name_exist() {
     assert!(invariants.iter().all(|line| line.matches('`').count() > 1), "each names its tests: {invariants:#?}");
     for name in [threats, invariants.join("\n")].iter().flat_map(|text| text.split('`').skip(1).step_by(2)) {
         let is_test = name.contains('_') && !name.contains(['/', ' ', '.', '=']);
-        assert!(!is_test || all.contains(&format!("fn {}", name.trim_end_matches('*'))), "`{name}` is named, and no test is called so");
+        assert!(!is_test || is_named(name), "`{name}` is named, and no test is called so");
     }
-}
-
-fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("node_modules"));
-    entries
-        .flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] })
-        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"))
-        .collect()
 }

@@ -4,8 +4,9 @@ set -euo pipefail
 
 home=$(cd "$(dirname "$0")/.." && pwd)/target/tools/$1
 shift
-if [ "$*" = "$(cat "$home/packages" 2>/dev/null)" ]; then exit 0; fi
+# An environment holds its own path: one whose checkout was moved is made anew.
+if [ "$home $*" = "$(cat "$home/packages" 2>/dev/null)" ]; then exit 0; fi
 rm -rf "$home"
 python3 -m venv "$home"
 "$home/bin/pip" install --quiet --disable-pip-version-check "$@"
-echo "$*" > "$home/packages"
+echo "$home $*" > "$home/packages"

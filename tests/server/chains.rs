@@ -147,7 +147,8 @@ fn chains_are_told_forked_and_resumed_with_a_fix() {
         {"text": "Never mind."},
         {"text": "Welcome."}
     ]));
-    let server = Serving::new(&env);
+    env.write("work/other.json", &json!({"turns": [{"text": "Not asked."}, {"text": "Three, says the other."}]}).to_string());
+    let server = Serving::with(&env, &["--model", "script:turns.json", "--model", "script:other.json"]);
     let alice = server.client("alice", "run,read");
     let chain = alice.start("clean up");
     let pause = alice.until_paused(&chain, 1)[0]["id"].clone();
@@ -174,8 +175,11 @@ fn chains_are_told_forked_and_resumed_with_a_fix() {
     let short = short["id"].as_str().unwrap();
     assert_eq!(alice.until_status(short, "blocked")["blocked"]["reason"], "max_turns");
     assert_eq!(act(&alice, short, "resume", &json!({"max_turns": 1})).status, 422, "no more than before");
-    assert_eq!(act(&alice, short, "resume", &json!({"max_turns": 5})).status, 202);
-    assert_eq!(alice.until_status(short, "completed")["answer"], "Three files.");
+    let unlisted = act(&alice, short, "resume", &json!({"max_turns": 5, "model": "gpt-5"}));
+    assert_eq!(unlisted.problem(), "does-not-fit", "{unlisted:?}");
+    let other = &unlisted.json()["models"][1];
+    assert_eq!(act(&alice, short, "resume", &json!({"max_turns": 5, "model": other})).status, 202, "{unlisted:?}");
+    assert_eq!(alice.until_status(short, "completed")["answer"], "Three, says the other.");
 }
 
 /// H75: what waits for nobody any more is not in the list.

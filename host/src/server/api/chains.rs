@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::LIST_MAX;
 use super::body::{Asked, Body, Json};
+use super::start::listed;
 use crate::chain::{ChainId, ChainStatus, Seq};
 use crate::journal::ChainRow;
 use crate::runner::{Resume, TakenUp};
@@ -43,6 +44,7 @@ pub struct Fixes {
     #[serde(default)]
     accept_plugin: bool,
     max_turns: Option<u32>,
+    model: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -110,10 +112,13 @@ pub async fn resume(
         // Other bytes than those that were looked at are the operator's to take on.
         identity.needs(Scope::Admin)?;
     }
+    if let Some(model) = &fixes.model {
+        listed(&state, model)?;
+    }
     let chain = state.chain(&identity, &id).await?;
     let room = state.room()?;
     let (host, by) = (state.host.clone(), identity.actor.clone());
-    let fixes = Resume { accept_plugin: fixes.accept_plugin, max_turns: fixes.max_turns, model: None };
+    let fixes = Resume { accept_plugin: fixes.accept_plugin, max_turns: fixes.max_turns, model: fixes.model };
     let taken = state.finish(async move { host.take_up(&chain.id, &by, fixes).await }).await??;
     Ok((StatusCode::ACCEPTED, Json(driven(&state, room, taken))))
 }

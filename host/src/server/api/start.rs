@@ -89,12 +89,7 @@ impl Asked {
         }
         match &settings.model {
             None => return Err(Problem::does_not_fit("`model` is missing, and the server has none of its own")),
-            // A script is a file, and any model costs money: the operator lists them.
-            Some(model) if !state.models.contains(model) => {
-                let problem = Problem::does_not_fit("this server starts no chains with that model");
-                return Err(problem.with("models", json!(state.models)));
-            }
-            Some(_) => {}
+            Some(model) => listed(state, model)?,
         }
         settings.system = self.system.clone().or(settings.system);
         if let Some(max_turns) = self.max_turns {
@@ -120,6 +115,14 @@ impl Asked {
             settings.only.push(self.only.clone());
         }
         Ok(())
+    }
+}
+
+/// A script is a file, and any model costs money: the operator lists them.
+pub fn listed(state: &State, model: &str) -> Result<(), Problem> {
+    match state.models.iter().any(|listed| listed == model) {
+        true => Ok(()),
+        false => Err(Problem::does_not_fit("this server asks no model of that name").with("models", json!(state.models))),
     }
 }
 

@@ -65,10 +65,21 @@ fn told(problem: &Problem) -> Markup {
         _ => "Nothing was changed.",
     };
     html! {
-        p { (escape::message(&sentence(&problem.detail))) }
+        p { (said(&sentence(&problem.detail))) }
         p { (next) }
         p { a href="/" { "To what waits" } }
     }
+}
+
+/// What went wrong, with what stands between backticks set as code.
+pub fn said(message: &str) -> Markup {
+    let message = escape::message(message);
+    let parts: Vec<_> = message.split('`').collect();
+    // One mark too many is somebody's own.
+    if parts.len() % 2 == 0 {
+        return html! { (message) };
+    }
+    html! { @for (place, part) in parts.iter().enumerate() { @if place % 2 == 1 { code { (part) } } @else { (part) } } }
 }
 
 /// The detail as a person reads it; an id in front stays what it is.
@@ -90,5 +101,11 @@ mod tests {
         assert_eq!(sentence("pa_1 was already decided"), "pa_1 was already decided.");
         assert_eq!(sentence("`city` is missing."), "`city` is missing.");
         assert_eq!(sentence(""), ".");
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        assert_eq!(said("`<city>` is not `a`.").into_string(), "<code>&lt;city&gt;</code> is not <code>a</code>.");
+        assert_eq!(said("a ` alone").into_string(), "a ` alone");
     }
 }

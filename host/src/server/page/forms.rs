@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::dress::said;
 use super::fields::{Field, Form, Kind};
 use super::given::Given;
 use super::seen::Seen;
@@ -37,7 +38,7 @@ impl<'s> Before<'s> {
 
     /// Beside the field it is about.
     fn wrong(&self, id: &str) -> Markup {
-        html! { @if let Some(slip) = self.0 { p.wrong id=(id) { (escape::message(&slip.message)) } } }
+        html! { @if let Some(slip) = self.0 { p.wrong id=(id) { (said(&slip.message)) } } }
     }
 }
 

@@ -53,7 +53,7 @@ fn told(slip: &Slip) -> Markup {
     html! {
         div.told role="alert" {
             p { b { (slip.title) } }
-            p { (report::escape::message(&dress::sentence(&slip.message))) }
+            p { (dress::said(&dress::sentence(&slip.message))) }
         }
     }
 }

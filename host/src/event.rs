@@ -1,5 +1,7 @@
 //! Facts in the journal, past tense. A stored format: what is written here must stay readable for ever.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,8 +64,8 @@ pub enum Event {
         calls: Vec<Readied>,
     },
     PauseOpened {
-        /// Boxed: it is by far the largest of what an event may hold.
-        pause: Box<Pause>,
+        /// Shared with the state that it is folded into.
+        pause: Arc<Pause>,
     },
     /// One person's decision where the rules want more people to say the same; the pause stays open.
     VoteCounted {
@@ -91,7 +93,7 @@ pub enum Event {
     CallEdited {
         call: CallKey,
         by: Actor,
-        arguments: Value,
+        arguments: Arc<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         approved: Option<Digest>,
     },
@@ -135,7 +137,7 @@ pub enum Event {
     CallFinished {
         call: CallKey,
         status: CallStatus,
-        result: ToolResult,
+        result: Arc<ToolResult>,
         /// Whose word the result is, where it is not an attempt's own: a person's who settled it, or `plugin:NAME`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         word_of: Option<Actor>,
@@ -231,7 +233,7 @@ pub struct Requested {
     /// The model's own text.
     pub text: String,
     /// Canonical arguments; `None` where the text could not be read.
-    pub arguments: Option<Value>,
+    pub arguments: Option<Arc<Value>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -266,7 +268,7 @@ fn is_default(uses: &Uses) -> bool {
 
 impl Event {
     pub fn pause_opened(pause: Pause) -> Self {
-        Self::PauseOpened { pause: Box::new(pause) }
+        Self::PauseOpened { pause: Arc::new(pause) }
     }
 
     /// Calls whose projection this event changes.

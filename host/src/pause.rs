@@ -1,6 +1,7 @@
 //! A pause: a durable question that a call waits on, and the decision that answers it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -128,7 +129,7 @@ pub struct Pause {
     pub plugin: String,
     pub effects: Effects,
     /// Canonical arguments.
-    pub arguments: Value,
+    pub arguments: Arc<Value>,
     /// The plugin's name for the question; empty for a gate.
     pub key: String,
     /// The plugin's or the rule's words.

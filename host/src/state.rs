@@ -67,12 +67,12 @@ pub struct ChainState {
     pub parent: Option<Parent>,
     /// Imported history and the prompt.
     pub messages: Vec<Message>,
-    pub turns: Vec<Turn>,
+    pub turns: Vec<Arc<Turn>>,
     /// In the order asked.
     #[serde(serialize_with = "values")]
-    pub calls: BTreeMap<CallKey, Call>,
+    pub calls: BTreeMap<CallKey, Arc<Call>>,
     /// In the order opened.
-    pub pauses: Vec<Pause>,
+    pub pauses: Vec<Arc<Pause>>,
     /// How many of `turns` came from the model.
     pub model_calls: u32,
     /// First line of what the person asked last, limited, for lists; of a chain without a prompt, its first call.
@@ -103,7 +103,7 @@ pub struct Call {
     /// The model's own words.
     pub text: String,
     /// What runs: canonical, possibly edited by a person.
-    pub arguments: Option<Value>,
+    pub arguments: Option<Arc<Value>>,
     /// Who changed the arguments.
     pub edited_by: Option<Actor>,
     pub status: CallStatus,
@@ -139,7 +139,7 @@ pub struct Call {
     pub requested_at: Timestamp,
     pub started_at: Option<Timestamp>,
     pub finished_at: Option<Timestamp>,
-    pub result: Option<ToolResult>,
+    pub result: Option<Arc<ToolResult>>,
     /// Whose word the result is, where no attempt returned it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub word_of: Option<Actor>,
@@ -169,12 +169,16 @@ impl ChainState {
     }
 
     pub fn pause(&self, id: &PauseId) -> Option<&Pause> {
-        self.pauses.iter().find(|pause| &pause.id == id)
+        self.pauses.iter().find(|pause| &pause.id == id).map(|pause| &**pause)
+    }
+
+    pub fn call(&self, key: CallKey) -> Option<&Call> {
+        self.calls.get(&key).map(|call| &**call)
     }
 
     /// In the order their calls were asked, whichever opened first; a call has at most one.
     pub fn open_pauses(&self) -> impl Iterator<Item = &Pause> {
-        let mut open: Vec<_> = self.pauses.iter().filter(|pause| pause.is_open()).collect();
+        let mut open: Vec<_> = self.pauses.iter().map(|pause| &**pause).filter(|pause| pause.is_open()).collect();
         open.sort_by_key(|pause| pause.call);
         open.into_iter()
     }
@@ -182,7 +186,7 @@ impl ChainState {
     /// Calls of the last turn, in the order asked. No other call can be open: the model is not called while one is.
     pub fn current_calls(&self) -> impl Iterator<Item = &Call> {
         let first = CallKey { turn: self.turns.last().map_or(0, |turn| turn.number), ordinal: 0 };
-        self.calls.range(first..).map(|(_, call)| call)
+        self.calls.range(first..).map(|(_, call)| &**call)
     }
 
     /// Current calls of one status, in the order asked.
@@ -207,6 +211,6 @@ impl ChainState {
     }
 }
 
-fn values<S: serde::Serializer>(calls: &BTreeMap<CallKey, Call>, serializer: S) -> Result<S::Ok, S::Error> {
+fn values<S: serde::Serializer>(calls: &BTreeMap<CallKey, Arc<Call>>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(calls.values())
 }

@@ -308,7 +308,7 @@ impl World {
 
     /// All that decisions opened so far.
     fn opened(&self, state: &ChainState) -> Vec<Opening> {
-        let approved = |pause: &&Pause| {
+        let approved = |pause: &&Arc<Pause>| {
             let by_us =
                 |(id, decision): &(PauseId, Decision)| *id == pause.id && matches!(decision, Decision::Approve { .. } | Decision::Edit { .. });
             self.decided.iter().any(by_us)

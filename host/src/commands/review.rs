@@ -236,7 +236,7 @@ async fn edited(pause: &Pause) -> Result<Option<Value>, Failure> {
         }
     };
     match crate::call::arguments::read_json(&text) {
-        Ok(value) if value == pause.arguments => {
+        Ok(value) if value == *pause.arguments => {
             report::note("nothing was changed; `y` approves it as it is");
             Ok(None)
         }

@@ -25,9 +25,9 @@ pub struct PauseProjection {
 impl Projection {
     /// All rows of a chain, by key.
     pub fn all(state: &ChainState) -> Self {
-        let mut pauses: Vec<_> = state.pauses.iter().map(PauseProjection::of).collect();
+        let mut pauses: Vec<_> = state.pauses.iter().map(|pause| PauseProjection::of(pause)).collect();
         pauses.sort_by(|a, b| a.row.id.cmp(&b.row.id));
-        Self { chain: ChainRow::of(state), calls: state.calls.values().map(CallRow::of).collect(), pauses }
+        Self { chain: ChainRow::of(state), calls: state.calls.values().map(|call| CallRow::of(call)).collect(), pauses }
     }
 
     /// Only the rows that `events` changed on their way to `state`.
@@ -47,7 +47,7 @@ impl Projection {
         // A terminal state absorbs: an event after the end may name a call or a pause that the state never got.
         Self {
             chain: ChainRow::of(state),
-            calls: keys.iter().filter_map(|key| state.calls.get(key)).map(CallRow::of).collect(),
+            calls: keys.iter().filter_map(|key| state.call(*key)).map(CallRow::of).collect(),
             pauses: ids.into_iter().filter_map(|id| state.pause(id)).map(PauseProjection::of).collect(),
         }
     }

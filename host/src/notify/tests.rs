@@ -137,7 +137,7 @@ impl World {
         let mut chain = Chain::started(&*delivery.journal, "ch_1").await;
         let mut pause = pause("pa_1", key(1, 0));
         pause.reason = HOSTILE.to_owned();
-        pause.arguments = json!({"path": HOSTILE});
+        pause.arguments = json!({"path": HOSTILE}).into();
         chain.write(&*delivery.journal, vec![turn(1, 1), Event::pause_opened(pause)]).await.unwrap();
     }
 

@@ -88,7 +88,7 @@ fn lines(state: &ChainState, event: &Event) -> Vec<String> {
                 let arguments = call.arguments.as_ref().map(canonical).unwrap_or_default();
                 format!("{} {}", escape::line(&call.tool), escape::line(&arguments))
             };
-            calls.iter().filter_map(|started| state.calls.get(&started.call)).map(line).collect()
+            calls.iter().filter_map(|started| state.call(started.call)).map(line).collect()
         }
         Event::CallFinished { call, result, .. } => vec![format!("{} {}", tool(call), outcome(result))],
         Event::CallRecovered { call, why, .. } => vec![format!("{} will run again: {}", tool(call), escape::line(why))],

@@ -1,5 +1,9 @@
 //! What becomes of the calls that a model asks for: unknown, malformed, denied, asked about, or ready.
 
+use std::sync::Arc;
+
+use serde_json::Value;
+
 use super::judged::{Judged, JudgedCalls};
 use super::{Answered, Call, ChainState, Rules, child};
 use crate::call::{AskedCall, CallKey, CallStatus, ToolResult, ToolSpec, arguments, kind};
@@ -12,7 +16,7 @@ use crate::pause::{Ask, Pause, PauseId, PauseKind, PauseStatus};
 
 /// Events for calls of `state` that wait to be admitted, in the order asked.
 pub fn admit(state: &ChainState, rules: &Rules<'_>, calls: &[CallKey]) -> Vec<Event> {
-    admit_all(state, rules, calls.iter().filter_map(|key| state.calls.get(key))).0
+    admit_all(state, rules, calls.iter().filter_map(|key| state.call(*key))).0
 }
 
 /// A turn and what becomes of its calls: one transaction. The calls need not be in `state` for that: a copy of it at
@@ -89,9 +93,9 @@ fn admit_one(state: &ChainState, rules: &Rules<'_>, call: &Call) -> Admission {
 
 /// This call and the identical ones straight before it that were invalid as well.
 fn repeats(state: &ChainState, call: &Call) -> u32 {
-    let same = |other: &&Call| {
+    let same = |other: &&Arc<Call>| {
         let kinds = [kind::NOT_FOUND, kind::INVALID_INPUT, kind::REPEATED_CALL];
-        let invalid = other.result.as_ref().and_then(ToolResult::as_failure).is_some_and(|failure| kinds.contains(&failure.kind.as_str()));
+        let invalid = other.result.as_deref().and_then(ToolResult::as_failure).is_some_and(|failure| kinds.contains(&failure.kind.as_str()));
         other.tool == call.tool && other.text == call.text && other.attempts == 0 && invalid
     };
     // A sibling that is not there yet has no result either.
@@ -111,7 +115,7 @@ pub fn denied(call: &Call, judged: &Judged) -> Event {
 }
 
 pub fn finished(call: CallKey, status: CallStatus, result: ToolResult) -> Event {
-    Event::CallFinished { call, status, result, word_of: None, uses: Uses::default(), refusals: Vec::new() }
+    Event::CallFinished { call, status, result: Arc::new(result), word_of: None, uses: Uses::default(), refusals: Vec::new() }
 }
 
 /// A pause made by a rule, before any plugin code.
@@ -120,7 +124,7 @@ pub fn gate(
     rules: &Rules<'_>,
     call: &Call,
     tool: &ToolSpec,
-    arguments: &serde_json::Value,
+    arguments: &Arc<Value>,
     judged: &Judged,
     difference: Option<String>,
 ) -> Pause {
@@ -138,7 +142,7 @@ pub struct Asked {
     pub key: String,
     pub reason: String,
     pub ask: Ask,
-    pub context: Option<serde_json::Value>,
+    pub context: Option<Value>,
     /// Base64.
     pub saved: Option<String>,
     pub difference: Option<String>,
@@ -179,15 +183,7 @@ pub fn held_back(frozen: &FrozenUse) -> Asked {
 }
 
 /// Freezes a pause: what is asked, by whom it may be decided, what approving opens, and the digest of it all.
-pub fn pause(
-    state: &ChainState,
-    rules: &Rules<'_>,
-    call: &Call,
-    tool: &ToolSpec,
-    arguments: &serde_json::Value,
-    judged: &Judged,
-    asked: Asked,
-) -> Pause {
+pub fn pause(state: &ChainState, rules: &Rules<'_>, call: &Call, tool: &ToolSpec, arguments: &Arc<Value>, judged: &Judged, asked: Asked) -> Pause {
     let judgement = &judged.judgement;
     let approval = asked.ask == Ask::Approval;
     let frozen = asked.frozen();
@@ -210,7 +206,7 @@ pub fn pause(
         tool: tool.name.clone(),
         plugin: tool.plugin.clone(),
         effects: judgement.effects,
-        arguments: arguments.clone(),
+        arguments: Arc::clone(arguments),
         key: asked.key,
         reason: asked.reason,
         ask: asked.ask,
@@ -263,7 +259,7 @@ pub fn request(turn: u32, asked: &[AskedCall], fresh: &dyn Fn(&str) -> String) -
             id,
             tool: call.name.clone(),
             text: call.arguments.clone(),
-            arguments: arguments::read(&call.arguments).ok().map(|read| read.value),
+            arguments: arguments::read(&call.arguments).ok().map(|read| Arc::new(read.value)),
         });
     }
     requested

@@ -1,5 +1,7 @@
 //! `decide`: the only door for a person's answer to a pause. Runs no plugin code; returns events or a refusal.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::admit::{finished, gate};
@@ -173,7 +175,7 @@ fn edit(state: &ChainState, rules: &Rules<'_>, pause: &Pause, by: &Actor, argume
     }
     // A value built in code has not been through the strict reading; the text form is.
     let arguments = match crate::call::arguments::read(&arguments.to_string()) {
-        Ok(read) => read.value,
+        Ok(read) => Arc::new(read.value),
         Err(error) => return refused(error.to_string()),
     };
     let Some(tool) = state.tool(&call.tool) else {
@@ -199,7 +201,7 @@ fn asked_of_others(
     rules: &Rules<'_>,
     call: &Call,
     tool: &ToolSpec,
-    arguments: &Value,
+    arguments: &Arc<Value>,
     judged: &super::judged::Judged,
     by: &Actor,
 ) -> Pause {

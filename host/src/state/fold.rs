@@ -72,12 +72,12 @@ impl ChainState {
             Event::MessageAdded { message, .. } => {
                 self.entitle(message);
                 match self.turns.last_mut() {
-                    Some(turn) => turn.added.push(message.clone()),
+                    Some(turn) => Arc::make_mut(turn).added.push(message.clone()),
                     None => self.messages.push(message.clone()),
                 }
             }
             Event::TurnReceived { turn, origin, parts, verbatim, usage, calls } => {
-                self.turns.push(Turn {
+                self.turns.push(Arc::new(Turn {
                     number: *turn,
                     origin: *origin,
                     at,
@@ -86,9 +86,9 @@ impl ChainState {
                     usage: *usage,
                     calls: calls.iter().map(|call| call.call).collect(),
                     added: Vec::new(),
-                });
+                }));
                 self.model_calls += u32::from(*origin == crate::event::Origin::Model);
-                self.calls.extend(calls.iter().map(|call| (call.call, Call::requested(call, at))));
+                self.calls.extend(calls.iter().map(|call| (call.call, Arc::new(Call::requested(call, at)))));
                 if let (true, Some(first)) = (self.title.is_empty(), calls.first()) {
                     self.title = first_line(&format!("{} {}", first.tool, first.text));
                 }
@@ -101,7 +101,7 @@ impl ChainState {
             Event::PauseOpened { pause } => self.open(pause),
             Event::VoteCounted { pause, by, decision, .. } => {
                 if let Some(pause) = self.pauses.iter_mut().rfind(|open| &open.id == pause && open.is_open()) {
-                    pause.votes.push(crate::pause::Decided { by: by.clone(), at, decision: decision.clone() });
+                    Arc::make_mut(pause).votes.push(crate::pause::Decided { by: by.clone(), at, decision: decision.clone() });
                 }
             }
             Event::PauseDecided { pause, by, decision, status, .. } => {
@@ -210,11 +210,11 @@ impl ChainState {
     }
 
     /// A pause of a call that was never asked is nobody's: rules find the call of every pause.
-    fn open(&mut self, pause: &Pause) {
+    fn open(&mut self, pause: &Arc<Pause>) {
         if !self.calls.contains_key(&pause.call) {
             return;
         }
-        self.pauses.push(pause.clone());
+        self.pauses.push(Arc::clone(pause));
         self.with_call(pause.call, |call| {
             if pause.kind == PauseKind::InDoubt {
                 call.status = CallStatus::InDoubt;
@@ -231,7 +231,7 @@ impl ChainState {
     }
 
     fn close(&mut self, id: &crate::pause::PauseId, status: PauseStatus) -> Option<&mut Pause> {
-        let pause = self.pauses.iter_mut().rfind(|pause| &pause.id == id && pause.is_open())?;
+        let pause = Arc::make_mut(self.pauses.iter_mut().rfind(|pause| &pause.id == id && pause.is_open())?);
         pause.status = status;
         Some(pause)
     }
@@ -243,9 +243,9 @@ impl ChainState {
         own.sort_by(|a, b| a.name.cmp(&b.name));
         let prefix = format!("{plugin}__");
         // A started call keeps what it has: whether it had its effect is still to be settled.
-        let idle = |call: &&mut Call| matches!(call.status, CallStatus::Requested | CallStatus::Ready | CallStatus::Paused);
+        let idle = |call: &&mut Arc<Call>| matches!(call.status, CallStatus::Requested | CallStatus::Ready | CallStatus::Paused);
         for call in self.calls.values_mut().filter(idle).filter(|call| call.tool.starts_with(&prefix)) {
-            call.forget();
+            Arc::make_mut(call).forget();
         }
     }
 
@@ -253,7 +253,7 @@ impl ChainState {
         if let Some(call) = self.calls.get_mut(&key)
             && !call.status.is_final()
         {
-            change(call);
+            change(Arc::make_mut(call));
         }
     }
 }

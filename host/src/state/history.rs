@@ -1,5 +1,7 @@
 //! The conversation as the model sees it: every call has one result, in the order asked.
 
+use serde_json::Value;
+
 use super::{Call, ChainState};
 use crate::chain::message::{Message, Part, Role};
 use crate::event::Entry;
@@ -38,11 +40,11 @@ impl Entry {
 
 impl Call {
     /// What the model asked, whatever a person made of it; text that is no JSON stands under `_raw`.
-    fn asked_arguments(&self) -> serde_json::Value {
+    fn asked_arguments(&self) -> Value {
         if self.edited_by.is_none()
             && let Some(arguments) = &self.arguments
         {
-            return arguments.clone();
+            return Value::clone(arguments);
         }
         match crate::call::arguments::read(&self.text) {
             Ok(read) => read.value,

@@ -118,7 +118,7 @@ impl Held {
 impl Call {
     /// The same over attempts of unchanged arguments; an edit changes it.
     pub fn idempotency_key(&self, state: &ChainState) -> String {
-        idempotency_key(&state.id, self.key, &canonical_value(self.arguments.as_ref().unwrap_or(&Value::Null)))
+        idempotency_key(&state.id, self.key, &canonical_value(self.arguments.as_deref().unwrap_or(&Value::Null)))
     }
 }
 
@@ -191,7 +191,7 @@ mod tests {
             provider_id: None,
             tool: tool.name.clone(),
             text: String::new(),
-            arguments: Some(arguments.clone()),
+            arguments: Some(arguments.clone().into()),
         };
         let call = Call::requested(&requested, jiff::Timestamp::UNIX_EPOCH);
         let state = ChainState::new(ChainId("ch_a".into()));

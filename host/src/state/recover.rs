@@ -1,6 +1,7 @@
 //! Calls that a dead process left behind: made again where that does no harm, else somebody says what became of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -115,7 +116,7 @@ const PLUGIN_WORD: &str = "plugin:";
 
 /// A result that no attempt returned.
 pub fn said(call: &Call, status: CallStatus, result: ToolResult, word_of: Option<Actor>) -> Event {
-    Event::CallFinished { call: call.key, status, result, word_of, uses: Default::default(), refusals: Vec::new() }
+    Event::CallFinished { call: call.key, status, result: Arc::new(result), word_of, uses: Default::default(), refusals: Vec::new() }
 }
 
 impl Call {

@@ -4,7 +4,10 @@
 //! deny the same? And could the rules have produced the events that are there: if not, it is a fault of ours, or
 //! somebody wrote them.
 
+use std::sync::Arc;
+
 use serde::Serialize;
+use serde_json::Value;
 
 use super::admit::with_admission;
 use super::{ChainState, Rules};
@@ -36,7 +39,7 @@ pub struct Compared {
     pub call: CallKey,
     pub id: String,
     pub tool: String,
-    pub arguments: Option<serde_json::Value>,
+    pub arguments: Option<Arc<Value>>,
     /// The event that asked for it, or that changed its arguments.
     pub seq: Seq,
     pub then: Admission,
@@ -154,7 +157,7 @@ fn admission(event: &Event, call: CallKey) -> Option<Option<(Admission, Option<D
 }
 
 /// New arguments that a person gave, under today's rules.
-fn edited(state: &ChainState, stamped: &Stamped, key: CallKey, arguments: &serde_json::Value, approved: bool, rules: &Rules<'_>) -> Option<Compared> {
+fn edited(state: &ChainState, stamped: &Stamped, key: CallKey, arguments: &Arc<Value>, approved: bool, rules: &Rules<'_>) -> Option<Compared> {
     let call = state.calls.get(&key)?;
     let tool = state.tool(&call.tool)?;
     let Event::CallEdited { by, approved: digest, .. } = &stamped.event else { return None };

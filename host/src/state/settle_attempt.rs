@@ -1,5 +1,7 @@
 //! What an ended attempt means for its call: its result, a pause, or one pause too many.
 
+use std::sync::Arc;
+
 use super::admit::{self, Asked};
 use super::recover::diverged;
 use super::{Call, ChainState, Rules, pasteable};
@@ -35,7 +37,8 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
         None => refusals,
     };
 
-    let finished = |status, result| Event::CallFinished { call: key, status, result, word_of: None, uses, refusals: refusals.clone() };
+    let finished =
+        |status, result| Event::CallFinished { call: key, status, result: Arc::new(result), word_of: None, uses, refusals: refusals.clone() };
     let asked = match ending {
         Ending::Result(result) => {
             let status = match result.as_failure() {

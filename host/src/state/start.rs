@@ -1,6 +1,8 @@
 //! The transaction that marks calls started: a call that was admitted before it is judged again, and only what was
 //! approved starts.
 
+use std::sync::Arc;
+
 use super::admit::{Asked, denied, gate, pause};
 use super::judged::{Judged, JudgedCalls};
 use super::recheck::difference;
@@ -53,7 +55,7 @@ fn hindrance(
     rules: &Rules<'_>,
     call: &Call,
     tool: &ToolSpec,
-    arguments: &serde_json::Value,
+    arguments: &Arc<serde_json::Value>,
     judged: &Judged,
 ) -> Option<Vec<Event>> {
     let stale = |digest: &Option<crate::digest::Digest>| digest.as_ref().is_some_and(|digest| *digest != judged.digest);

@@ -198,7 +198,7 @@ on_both_stores! {
         };
         let over: Vec<_> = (0..200).map(asked).collect();
         let closed = over.iter().map(|pause| approved(&pause.id.0, key(1, 0), "os:bob@host")).collect::<Vec<_>>();
-        chain.write(&*journal, over.into_iter().map(|pause| Event::PauseOpened { pause: Box::new(pause) }).collect()).await.unwrap();
+        chain.write(&*journal, over.into_iter().map(Event::pause_opened).collect()).await.unwrap();
         chain.write(&*journal, closed).await.unwrap();
         home.execute("DELETE FROM outbox WHERE while_open IS NULL").await;
         later(&home, 61).await;

@@ -163,7 +163,7 @@ pub fn turn(number: u32, calls: u32) -> Event {
         provider_id: None,
         tool: format!("{}__delete", if ordinal % 2 == 0 { "files" } else { "other" }),
         text: r#"{"path":"/a"}"#.into(),
-        arguments: Some(json!({"path": "/a"})),
+        arguments: Some(json!({"path": "/a"}).into()),
     };
     let calls = (0..calls).map(call).collect();
     Event::TurnReceived { turn: number, origin: Origin::Model, parts: Vec::new(), verbatim: None, usage: None, calls }
@@ -177,7 +177,7 @@ pub fn begun(call: CallKey, attempt: u32) -> Event {
 
 pub fn finished(call: CallKey, status: CallStatus) -> Event {
     let result = ToolResult::text("done");
-    Event::CallFinished { call, status, result, word_of: None, uses: Uses::default(), refusals: Vec::new() }
+    Event::CallFinished { call, status, result: result.into(), word_of: None, uses: Uses::default(), refusals: Vec::new() }
 }
 
 pub fn pause(id: &str, call: CallKey) -> Pause {
@@ -190,7 +190,7 @@ pub fn pause(id: &str, call: CallKey) -> Pause {
         tool: "files__delete".into(),
         plugin: "files".into(),
         effects: Effects::Once,
-        arguments: json!({"path": "/a"}),
+        arguments: json!({"path": "/a"}).into(),
         key: String::new(),
         reason: "grants.toml:31 asks".into(),
         ask: Ask::Approval,

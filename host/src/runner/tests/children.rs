@@ -71,7 +71,7 @@ pub fn prompts(prompts: &[&str]) -> Value {
 fn calls(state: &ChainState) -> Vec<String> {
     let words = |result: &ToolResult| result.exception().unwrap_or_else(|| result.for_model());
     let told =
-        |call: &Call| format!("{} {} {}", call.tool.trim_start_matches("t__"), call.status, call.result.as_ref().map(words).unwrap_or_default());
+        |call: &Call| format!("{} {} {}", call.tool.trim_start_matches("t__"), call.status, call.result.as_deref().map(words).unwrap_or_default());
     state.calls.values().map(|call| told(call).trim_end().to_owned()).collect()
 }
 
@@ -248,7 +248,7 @@ async fn a_gate_before_a_child_shows_its_prompt_and_starts_nothing() {
     let world = world_under(turns, Grants { rules: vec![rule("chain", Verdict::Ask)], ..grants(Children::default()) });
     let state = world.run().await.state;
     let open = pauses(&state);
-    assert_eq!((&open[0].arguments, state.status), (&json!({"prompt": "a"}), ChainStatus::Paused));
+    assert_eq!((&*open[0].arguments, state.status), (&json!({"prompt": "a"}), ChainStatus::Paused));
     world.decide(&open[0].id, json!({"decision": "edit", "arguments": {"prompt": "b"}})).await.unwrap();
     let report = world.resume(&state.id).await;
     assert_eq!(calls(&report.state), ["chain succeeded edited"]);

@@ -104,7 +104,7 @@ async fn an_edit_under_a_quorum_is_asked_anew_and_takes_no_vote_along() {
     let edited = world.decide(&pause.id, json!({"decision": "edit", "arguments": {"n": 7}})).await.unwrap();
     assert_eq!(stands(&edited, &pause).0, PauseStatus::Edited);
     let anew = pauses(&edited)[0].clone();
-    assert!(anew.votes.is_empty() && anew.arguments == json!({"n": 7}) && anew.difference.is_some());
+    assert!(anew.votes.is_empty() && *anew.arguments == json!({"n": 7}) && anew.difference.is_some());
     world.decide(&anew.id, approve()).await.unwrap();
     assert!(world.ran().is_empty());
     world.decide_as("os:bob@host", &anew.id, approve()).await.unwrap();

@@ -1,5 +1,7 @@
 //! Replays: what today's rules say of a recorded chain, and events that the rules never wrote.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::twins::{World, pauses, rule, say, turn};
@@ -95,14 +97,14 @@ async fn events_that_the_rules_did_not_write_are_faults() {
     check(
         &|events| {
             let Event::PauseOpened { pause } = &mut events[asked].event else { unreachable!() };
-            pause.reason = "nothing to see here".into();
+            Arc::make_mut(pause).reason = "nothing to see here".into();
         },
         "does not have the digest of what it shows",
     );
     check(
         &|events| {
             let Event::PauseOpened { pause } = &mut events[asked].event else { unreachable!() };
-            pause.arguments = json!({"n": 9});
+            Arc::make_mut(pause).arguments = json!({"n": 9}).into();
         },
         "shows other arguments than its call has",
     );

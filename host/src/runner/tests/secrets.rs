@@ -48,7 +48,7 @@ async fn h69_a_secrets_value_is_never_written_down_whoever_writes_it() {
     let id = world.host.start(Prompt { by: alice(), settings, messages, continues: None, call: None }).await.unwrap();
     let state = world.resume(&id).await.state;
     let open = pauses(&state);
-    assert_eq!(open[0].arguments, json!({"path": "/x?k=[secret KEY]", "[secret KEY]": 1}));
+    assert_eq!(*open[0].arguments, json!({"path": "/x?k=[secret KEY]", "[secret KEY]": 1}));
     let note = json!({"decision": "approve", "note": format!("ok {VALUE}")});
     world.decide(&open[0].id, note).await.unwrap();
     let edit = json!({"decision": "edit", "arguments": {"path": VALUE}});

@@ -239,7 +239,7 @@ async fn take(world: &mut World, id: &ChainId, step: Step, file: &mut Grants, na
             }
             let pause = index.get(&pauses).clone();
             if world.decide_as(by, &pause.id, decision.clone()).await.is_ok() && pause.is_open() {
-                book.decided.push((pause.id, Actor(by.into()), Decision::read(&decision.to_string()).unwrap()));
+                book.decided.push((pause.id.clone(), Actor(by.into()), Decision::read(&decision.to_string()).unwrap()));
             }
         }
         Step::Restart => *world = world.restarted(file.clone()),

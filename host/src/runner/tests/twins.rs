@@ -21,7 +21,7 @@ use crate::model::twin::Twin;
 use crate::pause::{Ask, Decision, Pause, PauseId};
 use crate::plugin::{Asked, Attempt, AttemptOutcome, Ended, LoadFailure, Plugins};
 use crate::runner::{Host, HostError, Prompt, Report, Resume, Silent, Unchanging};
-use crate::state::ChainState;
+use crate::state::{Call, ChainState};
 
 type Behaviour = dyn Fn(&Attempt) -> BoxFuture<'static, AttemptOutcome> + Send + Sync;
 
@@ -304,10 +304,10 @@ pub fn pauses(state: &ChainState) -> Vec<Pause> {
 
 /// `tool status output` of each call, in order.
 pub fn calls(state: &ChainState) -> Vec<String> {
-    let output = |result: &Option<ToolResult>| result.as_ref().map(ToolResult::for_model).unwrap_or_default();
+    let output = |call: &Call| call.result.as_deref().map(ToolResult::for_model).unwrap_or_default();
     state
         .calls
         .values()
-        .map(|call| format!("{} {} {}", call.tool.trim_start_matches("t__"), call.status, output(&call.result)).trim_end().to_owned())
+        .map(|call| format!("{} {} {}", call.tool.trim_start_matches("t__"), call.status, output(call)).trim_end().to_owned())
         .collect()
 }

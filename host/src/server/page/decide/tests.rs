@@ -17,7 +17,7 @@ fn pause(ask: Ask) -> Pause {
         tool: "p__t".into(),
         plugin: "p".into(),
         effects: Effects::Once,
-        arguments: json!({}),
+        arguments: json!({}).into(),
         key: "k".into(),
         reason: "why".into(),
         ask,

@@ -206,6 +206,24 @@ fn h75_a_cancelled_chain_takes_its_pauses_along() {
     }
 }
 
+/// What this server left of a chain is a head start and no more.
+#[test]
+fn what_another_process_does_to_a_chain_is_seen_and_an_archived_one_is_gone() {
+    for env in both() {
+        env.script_of_the_main_job();
+        let server = Serving::new(&env);
+        let alice = server.client("alice", "run,read,approve");
+        let chain = alice.start("clean up");
+        let pause = alice.until_paused(&chain, 2)[0]["id"].as_str().unwrap().to_owned();
+        let places = [format!("/api/v1/chains/{chain}"), format!("/api/v1/pauses/{pause}")];
+        assert_eq!(places.each_ref().map(|place| alice.get(place).json()["status"].clone()), ["paused", "open"]);
+        assert_eq!(env.pausegate(&["cancel", &chain]).code, Some(0));
+        assert_eq!(places.each_ref().map(|place| alice.get(place).json()["status"].clone()), ["cancelled", "cancelled"]);
+        assert_eq!(env.pausegate(&["archive", "--older-than", "0d"]).code, Some(0));
+        assert_eq!(places.each_ref().map(|place| alice.get(place).status), [404, 404]);
+    }
+}
+
 #[test]
 fn a_server_that_is_told_to_end_ends_in_order() {
     let env = TestEnvironment::new();

@@ -2,6 +2,7 @@
 //! them. What a token may not know of is not there for it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -21,14 +22,14 @@ const LOOKED_THROUGH: u32 = 10_000;
 
 impl State {
     /// The chain as it stands.
-    pub async fn chain(&self, identity: &Identity, id: &str) -> Result<ChainState, Problem> {
+    pub async fn chain(&self, identity: &Identity, id: &str) -> Result<Arc<ChainState>, Problem> {
         let state = self.folded(&ChainId(id.to_owned())).await?;
         let known = state.filter(|state| self.knows_chain(identity, state));
         known.ok_or_else(|| Problem::unknown("chain"))
     }
 
     /// A pause, open or not, and the chain it holds.
-    pub async fn pause(&self, identity: &Identity, id: &str) -> Result<(ChainState, Pause), Problem> {
+    pub async fn pause(&self, identity: &Identity, id: &str) -> Result<(Arc<ChainState>, Pause), Problem> {
         let unknown = || Problem::unknown("pause");
         if !is_id(id) {
             return Err(unknown());
@@ -124,12 +125,17 @@ impl State {
         identity.may(Scope::Run) && grants.people.person(started_by) == grants.people.person(&identity.actor)
     }
 
-    async fn folded(&self, id: &ChainId) -> Result<Option<ChainState>, Problem> {
+    async fn folded(&self, id: &ChainId) -> Result<Option<Arc<ChainState>>, Problem> {
         if !is_id(&id.0) {
             return Ok(None);
         }
-        let events = self.host.journal.events(id, 0).await?;
-        Ok((!events.is_empty()).then(|| ChainState::fold(id.clone(), &events)))
+        let mut state = self.host.look(id).await?;
+        // What this process left of a chain is not there any more: another one archived it.
+        if self.host.journal.head(id).await? < state.seq {
+            self.host.recent.forget(id);
+            state = self.host.look(id).await?;
+        }
+        Ok((state.seq > 0).then_some(state))
     }
 }
 

@@ -1,5 +1,7 @@
 //! A pause with all that its page says of it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use crate::pause::{Pause, PauseId};
@@ -10,7 +12,7 @@ use crate::server::view::may_decide;
 use crate::state::ChainState;
 
 pub struct Seen {
-    pub chain: ChainState,
+    pub chain: Arc<ChainState>,
     pub pause: Pause,
     pub now: Timestamp,
     /// Why this person decides nothing here; `None` where they may.

@@ -36,6 +36,10 @@ pub fn piece(text: &str) -> String {
 
 /// JSON text with the same characters as `\uXXXX`: the same value to a program, harmless on a terminal.
 pub fn json(text: &str) -> String {
+    // Most is.
+    if text.bytes().all(|byte| byte == b'\n' || matches!(byte, b' '..=b'~')) {
+        return text.to_owned();
+    }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         // Line breaks and blanks between tokens are layout; inside strings JSON has escaped them already.

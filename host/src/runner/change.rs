@@ -41,9 +41,14 @@ pub enum Said {
 impl Host {
     /// The only door for decisions. Does not resume the chain.
     pub async fn decide(&self, pause: &PauseId, by: &Actor, decision: &crate::pause::Decision) -> Result<Decision, HostError> {
-        let (id, pause) = self.journal.find_pause(&pause.0).await?;
+        let (chain, pause) = self.journal.find_pause(&pause.0).await?;
+        self.decide_of(chain, pause, by, decision).await
+    }
+
+    /// The same, of a pause that was found.
+    pub async fn decide_of(&self, chain: ChainId, pause: PauseId, by: &Actor, decision: &crate::pause::Decision) -> Result<Decision, HostError> {
         let decision = redact::decision(&self.redactor(), decision);
-        self.decide_in_turn(id, Asked { pause, by: by.clone(), decision }).await
+        self.decide_in_turn(chain, Asked { pause, by: by.clone(), decision }).await
     }
 
     /// Ends a chain: open pauses and calls that have not started are cancelled, started calls finish and are stored.

@@ -78,20 +78,20 @@ impl State {
         if !is_id(id) {
             return Err(Problem::unknown("pause"));
         }
+        let (chain, pause) = self.host.journal.find_pause(id).await?;
         if !identity.may(Scope::Read) {
-            self.check_known(identity, id).await?;
+            self.check_known(identity, &chain, &pause).await?;
         }
-        let (host, by, pause) = (self.host.clone(), identity.actor.clone(), PauseId(id.to_owned()));
-        let decided = self.finish(async move { host.decide(&pause, &by, &decision).await }).await?;
+        let (host, by) = (self.host.clone(), identity.actor.clone());
+        let decided = self.finish(async move { host.decide_of(chain, pause, &by, &decision).await }).await?;
         self.changes.poke();
         Ok(decided?)
     }
 
-    async fn check_known(&self, identity: &Identity, pause: &str) -> Result<(), Problem> {
-        let (chain, id) = self.host.journal.find_pause(pause).await?;
-        let knows = |state: &ChainState| state.pause(&id).is_some_and(|pause| self.knows_pause(identity, pause, &state.started_by));
+    async fn check_known(&self, identity: &Identity, chain: &ChainId, pause: &PauseId) -> Result<(), Problem> {
+        let knows = |state: &ChainState| state.pause(pause).is_some_and(|pause| self.knows_pause(identity, pause, &state.started_by));
         // Whoever may know of a pause does not unlearn it, so a state of before is enough to say yes.
-        let known = self.host.recent.get(&chain).is_some_and(|state| knows(&state)) || knows(&*self.host.look(&chain).await?);
+        let known = self.host.recent.get(chain).is_some_and(|state| knows(&state)) || knows(&*self.host.look(chain).await?);
         if known { Ok(()) } else { Err(Problem::unknown("pause")) }
     }
 

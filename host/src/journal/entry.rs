@@ -50,7 +50,7 @@ impl Entry {
             chain: append.chain.clone(),
             after: append.after,
             epoch: append.epoch,
-            records: append.events.iter().map(Record::of).collect(),
+            records: Record::all(append.events),
             rows: Projection::touched(append.events, append.state),
             is_promise: append.events.iter().any(|stamped| stamped.event.is_promise()),
             ends_for: if append.state.status.is_terminal() { plugins(append.state) } else { Vec::new() },

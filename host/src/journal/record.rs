@@ -10,6 +10,7 @@
 //! Texts are hashed as the bytes that are stored, never as a re-serialized value: an event that this program cannot
 //! read can still be verified, and a store must give back exactly the text it was given.
 
+use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 
 use crate::chain::{ChainId, Epoch, Seq};
@@ -45,10 +46,26 @@ pub struct Stored {
 
 impl Record {
     pub fn of(stamped: &Stamped) -> Self {
+        Self::at(stamped, time_text(stamped.at))
+    }
+
+    /// Of one append, whose events share their moment.
+    pub fn all(events: &[Stamped]) -> Vec<Self> {
+        let mut moment = (Timestamp::MIN, String::new());
+        let record = |stamped: &Stamped| {
+            if moment.0 != stamped.at {
+                moment = (stamped.at, time_text(stamped.at));
+            }
+            Self::at(stamped, moment.1.clone())
+        };
+        events.iter().map(record).collect()
+    }
+
+    fn at(stamped: &Stamped, at: String) -> Self {
         let mut json = Vec::with_capacity(ROOM);
         serde_json::to_writer(&mut json, &stamped.event).expect("events serialize");
         let (kind, payload) = split(String::from_utf8(json).expect("JSON is text"));
-        Self { seq: stamped.seq, at: time_text(stamped.at), kind, payload, epoch: stamped.epoch }
+        Self { seq: stamped.seq, at, kind, payload, epoch: stamped.epoch }
     }
 
     /// The event again; the error says what could not be read.
@@ -82,7 +99,7 @@ impl Record {
     }
 }
 
-pub fn time_text(at: jiff::Timestamp) -> String {
+pub fn time_text(at: Timestamp) -> String {
     format!("{at:.9}")
 }
 
@@ -136,6 +153,8 @@ mod tests {
         for event in golden() {
             assert_eq!(Record::of(&event).read(), Ok(event));
         }
+        let all: Vec<_> = golden().iter().map(Record::of).collect();
+        assert_eq!(Record::all(&golden()), all);
     }
 
     #[test]

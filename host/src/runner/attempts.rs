@@ -141,7 +141,7 @@ pub fn attempt(chain: &OpenChain, startable: Startable, cancel: CancellationToke
         plugin_digest: tool.plugin_digest.clone(),
         tool: tool.name.clone(),
         effects: tool.effects,
-        arguments: arguments.clone(),
+        arguments: call.arguments.clone().unwrap_or_default(),
         today: day(host.clock.now()),
         approved: call.approved.as_ref() == Some(&started.digest),
         uses: held.uses.clone(),

@@ -267,6 +267,7 @@ impl Driver {
                 return Ok(());
             }
         };
+        let ended: Vec<_> = ended.into_iter().map(|(key, outcome)| Done::of(key, outcome)).collect();
         self.record_and_start(chain, |state, rules| (settled(state, rules, &ended), JudgedCalls::new())).await?;
         self.heed_stop(&chain.state);
         Ok(())
@@ -396,6 +397,7 @@ fn answers_about_bytes(state: &ChainState) -> usize {
 fn let_go(state: &ChainState, rules: &Rules<'_>, ended: &[(CallKey, AttemptOutcome)]) -> Vec<Event> {
     let (interrupted, finished): (Vec<_>, Vec<_>) =
         ended.iter().cloned().partition(|(_, outcome)| was_cancelled(outcome) && !outcome.uses.effectful() && state.stop.is_none());
+    let finished: Vec<_> = finished.into_iter().map(|(key, outcome)| Done::of(key, outcome)).collect();
     let mut events = settled(state, rules, &finished);
     events.extend(interrupted.into_iter().map(|(call, outcome)| {
         let why = "it was interrupted before it had any effect, by the count of its uses".to_owned();
@@ -413,9 +415,36 @@ fn offered<'a>(tools: &'a [ToolSpec], grants: &Grants) -> Cow<'a, [ToolSpec]> {
 }
 
 /// What ended attempts mean for their calls.
-fn settled(state: &ChainState, rules: &Rules<'_>, ended: &[(CallKey, AttemptOutcome)]) -> Vec<Event> {
-    let settle = |(key, outcome): &(CallKey, AttemptOutcome)| settle(state, rules, *key, ending(outcome), left(outcome));
-    ended.iter().flat_map(settle).collect()
+fn settled(state: &ChainState, rules: &Rules<'_>, ended: &[Done]) -> Vec<Event> {
+    ended.iter().flat_map(|done| settle(state, rules, done.call, done.ending.clone(), done.left.clone())).collect()
+}
+
+/// An attempt that ended, to be settled anew where somebody wrote meanwhile; its result is never copied.
+struct Done {
+    call: CallKey,
+    ending: Ending,
+    left: Left,
+}
+
+impl Done {
+    fn of(call: CallKey, outcome: AttemptOutcome) -> Self {
+        let AttemptOutcome { ended, uses, refusals, recorded } = outcome;
+        let ending = match ended {
+            Ended::Result(result) => Ending::Result(Arc::new(result)),
+            Ended::HeldBack(frozen) => Ending::HeldBack(frozen),
+            Ended::Diverged(why) => Ending::Diverged(why),
+            Ended::Pause(asked) => Ending::Pause(Asked {
+                kind: PauseKind::Tool,
+                saved: asked.state.as_deref().map(to_base64),
+                key: asked.key,
+                reason: asked.reason,
+                ask: asked.ask,
+                context: asked.context,
+                difference: None,
+            }),
+        };
+        Self { call, ending, left: Left { uses, refusals, recorded } }
+    }
 }
 
 /// The turn, and what becomes of its calls, in one transaction.
@@ -437,27 +466,6 @@ fn received(state: &ChainState, rules: &Rules<'_>, reply: &Reply) -> (Vec<Event>
         calls: admit::request(turn, &reply.calls, rules.id),
     };
     admit::with_admission(state, rules, received)
-}
-
-fn left(outcome: &AttemptOutcome) -> Left {
-    Left { uses: outcome.uses, refusals: outcome.refusals.clone(), recorded: outcome.recorded.clone() }
-}
-
-fn ending(outcome: &AttemptOutcome) -> Ending {
-    match &outcome.ended {
-        Ended::Result(result) => Ending::Result(result.clone()),
-        Ended::HeldBack(frozen) => Ending::HeldBack(frozen.clone()),
-        Ended::Diverged(why) => Ending::Diverged(why.clone()),
-        Ended::Pause(asked) => Ending::Pause(Asked {
-            kind: PauseKind::Tool,
-            key: asked.key.clone(),
-            reason: asked.reason.clone(),
-            ask: asked.ask.clone(),
-            context: asked.context.clone(),
-            saved: asked.state.as_deref().map(to_base64),
-            difference: None,
-        }),
-    }
 }
 
 fn was_cancelled(outcome: &AttemptOutcome) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use jiff::civil::Date;
+use serde_json::Value;
 
 use super::InForce;
 use crate::call::Effects;
@@ -18,8 +19,7 @@ pub struct Call {
     pub tool: String,
     /// As the plugin declares them.
     pub effects: Effects,
-    /// Canonical.
-    pub arguments: String,
+    pub arguments: Arc<Value>,
     pub today: Date,
     /// A person approved it: what that opens stays open as far as the grants still have it.
     pub approved: bool,
@@ -61,13 +61,12 @@ impl StillHeld for Still {
 impl Call {
     /// A rule that asks is for calls that start; one that denies takes everything from those that run too.
     fn held(&self, grants: &Grants) -> Held {
-        let Ok(arguments) = serde_json::from_str(&self.arguments) else { return Held::default() };
         let judgement = grants.judge(CallFacts {
             plugin: &self.plugin,
             plugin_digest: &self.plugin_digest,
             tool: &self.tool,
             effects: self.effects,
-            arguments: &arguments,
+            arguments: &self.arguments,
             today: self.today,
         });
         if judgement.verdict == Verdict::Deny {

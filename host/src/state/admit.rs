@@ -137,6 +137,7 @@ pub fn gate(
 }
 
 /// What a new pause asks; the rest of it is the call's.
+#[derive(Clone)]
 pub struct Asked {
     pub kind: PauseKind,
     pub key: String,

@@ -12,8 +12,9 @@ use crate::event::Event;
 use crate::pause::PauseKind;
 
 /// How an attempt ended, as the rules need it.
+#[derive(Clone)]
 pub enum Ending {
-    Result(ToolResult),
+    Result(Arc<ToolResult>),
     Pause(Asked),
     /// A use was held back, before the attempt had any effect that is not recorded.
     HeldBack(FrozenUse),
@@ -37,8 +38,8 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
         None => refusals,
     };
 
-    let finished =
-        |status, result| Event::CallFinished { call: key, status, result: Arc::new(result), word_of: None, uses, refusals: refusals.clone() };
+    let finished = |status, result| Event::CallFinished { call: key, status, result, word_of: None, uses, refusals: refusals.clone() };
+    let failed = |status, kind: &str, message: String| finished(status, Arc::new(ToolResult::failure(kind, message)));
     let asked = match ending {
         Ending::Result(result) => {
             let status = match result.as_failure() {
@@ -54,16 +55,16 @@ pub fn settle(state: &ChainState, rules: &Rules<'_>, key: CallKey, ending: Endin
             let paused = Event::AttemptPaused { call: key, uses, refusals, recorded: Recording::default(), diverged: true };
             return vec![paused, Event::pause_opened(diverged(state, rules, call, uses, &why))];
         }
-        Ending::Diverged(why) => return vec![finished(CallStatus::Failed, ToolResult::failure(kind::NONDETERMINISTIC, why))],
+        Ending::Diverged(why) => return vec![failed(CallStatus::Failed, kind::NONDETERMINISTIC, why)],
     };
     if state.stop.is_some() {
-        let result = ToolResult::failure(kind::CANCELLED, "the chain was stopped while this call asked a person");
-        return vec![finished(CallStatus::Cancelled, result)];
+        let message = "the chain was stopped while this call asked a person".to_owned();
+        return vec![failed(CallStatus::Cancelled, kind::CANCELLED, message)];
     }
     let limit = state.settings.pauses_per_call;
     if call.pauses >= limit {
-        let result = ToolResult::failure(kind::TOO_MANY_PAUSES, format!("the call paused more than {}", counted(limit, "time", "times")));
-        return vec![finished(CallStatus::Failed, result)];
+        let message = format!("the call paused more than {}", counted(limit, "time", "times"));
+        return vec![failed(CallStatus::Failed, kind::TOO_MANY_PAUSES, message)];
     }
     let (Some(tool), Some(arguments)) = (state.tool(&call.tool), &call.arguments) else {
         return super::accept::tool_gone(call);

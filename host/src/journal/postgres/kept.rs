@@ -4,6 +4,7 @@ use super::fault::Failure;
 use super::pool::Session;
 use crate::chain::ChainId;
 use crate::digest::Digest;
+use crate::journal::kept::SPARE_MAX;
 
 /// Of the advisory lock under which needs change: bytes are dropped only where no need of them is being written.
 const LOCK: i64 = 0x5047_6a6c_0000_0002;
@@ -30,10 +31,10 @@ async fn needed(session: &mut Session, chain: &ChainId, plugins: &[Digest]) -> R
     Ok(missing)
 }
 
-/// What no chain needs goes.
-pub async fn sweep(session: &mut Session) -> Result<(), Failure> {
-    let sql = "DELETE FROM plugin WHERE NOT EXISTS (SELECT 1 FROM plugin_need WHERE plugin_need.plugin = plugin.digest)";
-    session.rows(sql, &[]).await.map(drop)
+async fn sweep(session: &mut Session) -> Result<(), Failure> {
+    let sql = "WITH spare AS (SELECT digest FROM plugin WHERE digest NOT IN (SELECT plugin FROM plugin_need))
+               DELETE FROM plugin WHERE digest IN (SELECT digest FROM spare) AND (SELECT count(*) FROM spare) > $1";
+    session.rows(sql, &[&i64::from(SPARE_MAX)]).await.map(drop)
 }
 
 pub async fn keep(session: &mut Session, digest: &Digest, bytes: &[u8]) -> Result<(), Failure> {

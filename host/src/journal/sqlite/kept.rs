@@ -4,6 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::chain::ChainId;
 use crate::digest::Digest;
+use crate::journal::kept::SPARE_MAX;
 
 /// A change made ready for the writer.
 pub enum Keeping {
@@ -37,13 +38,14 @@ fn need(connection: &Connection, chain: &ChainId, plugins: &[Digest]) -> rusqlit
         let sql = "INSERT INTO plugin_need (chain, plugin) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         connection.prepare_cached(sql)?.execute(params![chain.0, plugin.to_string()])?;
     }
-    sweep(connection)
+    sweep(connection, SPARE_MAX)
 }
 
-/// What no chain needs goes.
-pub fn sweep(connection: &Connection) -> rusqlite::Result<()> {
-    let sql = "DELETE FROM plugin WHERE NOT EXISTS (SELECT 1 FROM plugin_need WHERE plugin_need.plugin = plugin.digest)";
-    connection.prepare_cached(sql)?.execute([]).map(drop)
+/// What no chain needs goes, unless it is not more than `spare`.
+pub fn sweep(connection: &Connection, spare: u32) -> rusqlite::Result<()> {
+    let sql = "WITH spare AS (SELECT digest FROM plugin WHERE digest NOT IN (SELECT plugin FROM plugin_need))
+               DELETE FROM plugin WHERE digest IN (SELECT digest FROM spare) AND (SELECT count(*) FROM spare) > ?1";
+    connection.prepare_cached(sql)?.execute([spare]).map(drop)
 }
 
 /// Those that are not kept.

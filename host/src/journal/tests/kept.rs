@@ -1,8 +1,9 @@
-//! Plugins' bytes are there as long as some chain needs them, and no longer.
+//! Plugins' bytes are there as long as some chain needs them, and few of them longer.
 
 use super::on_both_stores;
 use super::sample::Chain;
 use crate::digest::Digest;
+use crate::journal::kept::SPARE_MAX;
 
 on_both_stores! {
     async fn bytes_are_kept_while_a_chain_needs_them(home) {
@@ -22,7 +23,31 @@ on_both_stores! {
         assert_eq!(journal.need(&one, Vec::new()).await.unwrap(), []);
         assert!(journal.kept(&a).await.unwrap().is_some(), "the other chain needs them still");
         assert_eq!(journal.need(&two, vec![b.clone()]).await.unwrap(), [b]);
-        assert_eq!(journal.kept(&a).await.unwrap(), None, "nobody does any more");
+        assert!(journal.kept(&a).await.unwrap().is_some(), "nobody does any more, and the next one has them at once");
+        assert_eq!(other.need(&one, vec![a.clone()]).await.unwrap(), []);
+    }
+
+    /// limit: journal/kept::SPARE_MAX
+    async fn plugins_that_nobody_needs_stay_up_to_a_number(home) {
+        let journal = home.open();
+        let (chain, needed) = (Chain::started(&*journal, "ch_1").await.id, Digest::of_bytes(b"needed"));
+        let other = Chain::started(&*journal, "ch_2").await.id;
+        journal.need(&other, vec![needed.clone()]).await.unwrap();
+        journal.keep(b"needed".to_vec()).await.unwrap();
+        let plugins: Vec<_> = (0..=SPARE_MAX).map(|number| number.to_be_bytes().to_vec()).collect();
+        let digests: Vec<_> = plugins.iter().map(|bytes| Digest::of_bytes(bytes)).collect();
+        for (bytes, digest) in plugins.into_iter().zip(&digests) {
+            journal.need(&chain, vec![digest.clone()]).await.unwrap();
+            journal.keep(bytes).await.unwrap();
+        }
+        for digest in &digests {
+            assert!(journal.kept(digest).await.unwrap().is_some());
+        }
+        journal.need(&chain, Vec::new()).await.unwrap();
+        for digest in &digests {
+            assert_eq!(journal.kept(digest).await.unwrap(), None, "one too many, and all of them go");
+        }
+        assert!(journal.kept(&needed).await.unwrap().is_some());
     }
 
     async fn a_plugin_of_many_megabytes_comes_back_as_it_was(home) {

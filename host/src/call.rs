@@ -1,6 +1,7 @@
 //! A tool call: which, with what arguments, how far it has come, and its one result.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,9 +69,10 @@ pub struct ToolSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     pub description: String,
-    pub input_schema: Value,
+    /// Shared, as below: a catalogue is taken along with every chain.
+    pub input_schema: Arc<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Value>,
+    pub output_schema: Option<Arc<Value>>,
     pub effects: Effects,
     /// Of the plugin's bytes.
     pub plugin_digest: Digest,

@@ -124,7 +124,7 @@ impl Plugins for Idle {
             tool: "ok".into(),
             title: None,
             description: "does nothing".into(),
-            input_schema: serde_json::json!({"type": "object"}),
+            input_schema: serde_json::json!({"type": "object"}).into(),
             output_schema: None,
             effects: Effects::Once,
             plugin_digest: Digest::of_bytes(b"t"),

@@ -61,7 +61,8 @@ pub fn chain_tool() -> ToolSpec {
                     "description": "Names of the tools it gets, of those offered here; `*` stands for anything in a name. Left out, it gets all that it may have.",
                 },
             },
-        }),
+        })
+        .into(),
         output_schema: None,
         effects: Effects::Once,
         plugin_digest: Digest::of_bytes(b"pausegate-chain/1"),

@@ -110,7 +110,7 @@ mod tests {
             tool: name.into(),
             title: None,
             description: "Does it.".into(),
-            input_schema: serde_json::json!({"type": "object"}),
+            input_schema: serde_json::json!({"type": "object"}).into(),
             output_schema: None,
             effects: Effects::Once,
             plugin_digest: Digest::of_bytes(b"files"),

@@ -172,7 +172,7 @@ mod tests {
             tool: name.into(),
             title: None,
             description: "Does.".into(),
-            input_schema: json!({"type": "object", "properties": {argument: {"type": "string"}}}),
+            input_schema: json!({"type": "object", "properties": {argument: {"type": "string"}}}).into(),
             output_schema: None,
             effects,
             plugin_digest: Digest::of_bytes(b""),

@@ -16,7 +16,7 @@ pub fn tools() -> Vec<ToolSpec> {
         tool: "list".into(),
         title: None,
         description: "Lists a folder".into(),
-        input_schema: json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}}),
+        input_schema: json!({"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}}).into(),
         output_schema: None,
         effects: Effects::ReadOnly,
         plugin_digest: Digest::of_bytes(b"files"),

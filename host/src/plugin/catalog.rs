@@ -1,5 +1,7 @@
 //! What a plugin offers: as it said it, kept in the cache, and as the host takes it after checks.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -111,8 +113,8 @@ impl ToldTool {
             tool: self.name.clone(),
             title: self.title.as_deref().map(|title| cut(title, TITLE_BYTES_MAX).into_owned()),
             description: cut(&self.description, DESCRIPTION_BYTES_MAX).into_owned(),
-            input_schema,
-            output_schema: output,
+            input_schema: input_schema.into(),
+            output_schema: output.map(Arc::new),
             effects: self.effects,
             plugin_digest: digest.clone(),
         };

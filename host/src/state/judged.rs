@@ -178,7 +178,7 @@ mod tests {
             tool: "read".into(),
             title: None,
             description: String::new(),
-            input_schema: json!({}),
+            input_schema: json!({}).into(),
             output_schema: None,
             effects,
             plugin_digest: plugin_digest.clone(),

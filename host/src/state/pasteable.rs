@@ -120,7 +120,7 @@ mod tests {
             tool: "t".into(),
             title: None,
             description: "Does.".into(),
-            input_schema: json!({"type": "object"}),
+            input_schema: json!({"type": "object"}).into(),
             output_schema: None,
             effects,
             plugin_digest: Digest::of_bytes(b"p"),

@@ -179,7 +179,7 @@ fn tool_gone(call: &Call) -> ToolSpec {
         tool: tool.to_owned(),
         title: None,
         description: String::new(),
-        input_schema: Value::Null,
+        input_schema: Value::Null.into(),
         output_schema: None,
         effects: Effects::Once,
         plugin_digest: crate::digest::Digest::of_bytes(b""),

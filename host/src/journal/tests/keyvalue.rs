@@ -87,7 +87,7 @@ on_both_stores! {
             tool: "t".into(),
             title: None,
             description: "Does it.".into(),
-            input_schema: serde_json::json!({"type": "object"}),
+            input_schema: serde_json::json!({"type": "object"}).into(),
             output_schema: None,
             effects: Effects::Once,
             plugin_digest: digest(),

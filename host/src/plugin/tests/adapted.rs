@@ -84,6 +84,7 @@ async fn exported_functions_are_tools_with_schemas_of_their_types() {
             "type": "object", "required": ["name"], "additionalProperties": false,
             "properties": {"name": {"type": "string"}, "loud": {"anyOf": [{"type": "boolean"}, {"type": "null"}]}},
         })
+        .into()
     );
 }
 

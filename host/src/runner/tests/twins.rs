@@ -98,7 +98,7 @@ pub fn tool(name: &str, effects: Effects) -> ToolSpec {
         tool: name.into(),
         title: None,
         description: format!("does {name}"),
-        input_schema: json!({"type": "object", "properties": {"n": {"type": "integer"}, "path": {"type": "string"}}}),
+        input_schema: json!({"type": "object", "properties": {"n": {"type": "integer"}, "path": {"type": "string"}}}).into(),
         output_schema: None,
         effects,
         plugin_digest: Digest::of_bytes(b"t"),

@@ -4,8 +4,8 @@
 //! a relay nearby. What a server says is read in bounds; what it refuses for good is not tried again.
 //!
 //! The conversation is our own. lettre was tried in its place: its 0.11 takes what came in the clear behind `STARTTLS` for
-//! said over TLS, reads a reply without a bound and waits for the answer to `QUIT`, and what guards against that came to
-//! more than the conversation.
+//! said over TLS, reads a line whole before it looks how long it is, and waits for the answer to `QUIT`; what guards against
+//! that came to more than the conversation.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -200,7 +200,7 @@ impl Common {
 
     fn tell(&self, done: &runner::Decision) {
         let chain = &done.chain;
-        let pause = done.state.pauses.iter().find(|pause| pause.id.0.starts_with(&self.pause));
+        let pause = done.state.pauses.iter().map(|pause| &**pause).find(|pause| pause.id.0.starts_with(&self.pause));
         let open: Vec<_> = done.state.open_pauses().map(|pause| &pause.id).collect();
         if self.json {
             return report::json(&report::decision::as_json(done, pause));

@@ -51,14 +51,12 @@ impl Record {
 
     /// Of one append, whose events share their moment.
     pub fn all(events: &[Stamped]) -> Vec<Self> {
-        let mut moment = (Timestamp::MIN, String::new());
-        let record = |stamped: &Stamped| {
-            if moment.0 != stamped.at {
-                moment = (stamped.at, time_text(stamped.at));
-            }
-            Self::at(stamped, moment.1.clone())
-        };
-        events.iter().map(record).collect()
+        let same_moment = events.chunk_by(|a, b| a.at == b.at);
+        let records = same_moment.flat_map(|events| {
+            let at = time_text(events[0].at);
+            events.iter().map(move |stamped| Self::at(stamped, at.clone()))
+        });
+        records.collect()
     }
 
     fn at(stamped: &Stamped, at: String) -> Self {

@@ -1,13 +1,11 @@
 //! What a decision came to, for programs: on the command line and over HTTP.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::pause::Pause;
 use crate::runner::Decision;
 
-pub fn as_json(done: &Decision, pause: Option<&Arc<Pause>>) -> Value {
+pub fn as_json(done: &Decision, pause: Option<&Pause>) -> Value {
     json!({
         "id": pause.map(|pause| &pause.id),
         "chain": done.chain,

@@ -36,7 +36,7 @@ pub fn piece(text: &str) -> String {
 
 /// JSON text with the same characters as `\uXXXX`: the same value to a program, harmless on a terminal.
 pub fn json(text: &str) -> String {
-    // Most is.
+    // Most is plain, and told so in one pass.
     if text.bytes().all(|byte| byte == b'\n' || matches!(byte, b' '..=b'~')) {
         return text.to_owned();
     }

@@ -107,8 +107,8 @@ impl ChainState {
             Event::PauseDecided { pause, by, decision, status, .. } => {
                 let decided = crate::pause::Decided { by: by.clone(), at, decision: decision.clone() };
                 if let Some(pause) = self.close(pause, *status) {
-                    pause.decided = Some(decided);
-                    let pause = pause.clone();
+                    Arc::make_mut(pause).decided = Some(decided);
+                    let pause = Arc::clone(pause);
                     self.with_call(pause.call, |call| call.take_decision(&pause, decision));
                 }
             }
@@ -230,9 +230,9 @@ impl ChainState {
         });
     }
 
-    fn close(&mut self, id: &crate::pause::PauseId, status: PauseStatus) -> Option<&mut Pause> {
-        let pause = Arc::make_mut(self.pauses.iter_mut().rfind(|pause| &pause.id == id && pause.is_open())?);
-        pause.status = status;
+    fn close(&mut self, id: &crate::pause::PauseId, status: PauseStatus) -> Option<&mut Arc<Pause>> {
+        let pause = self.pauses.iter_mut().rfind(|pause| &pause.id == id && pause.is_open())?;
+        Arc::make_mut(pause).status = status;
         Some(pause)
     }
 

@@ -31,6 +31,7 @@ async fn needed(session: &mut Session, chain: &ChainId, plugins: &[Digest]) -> R
     Ok(missing)
 }
 
+/// What no chain needs goes, once there is more of it than may stay.
 async fn sweep(session: &mut Session) -> Result<(), Failure> {
     let sql = "WITH spare AS (SELECT digest FROM plugin WHERE digest NOT IN (SELECT plugin FROM plugin_need))
                DELETE FROM plugin WHERE digest IN (SELECT digest FROM spare) AND (SELECT count(*) FROM spare) > $1";

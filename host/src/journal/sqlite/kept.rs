@@ -38,14 +38,14 @@ fn need(connection: &Connection, chain: &ChainId, plugins: &[Digest]) -> rusqlit
         let sql = "INSERT INTO plugin_need (chain, plugin) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         connection.prepare_cached(sql)?.execute(params![chain.0, plugin.to_string()])?;
     }
-    sweep(connection, SPARE_MAX)
+    sweep(connection)
 }
 
-/// What no chain needs goes, unless it is not more than `spare`.
-pub fn sweep(connection: &Connection, spare: u32) -> rusqlite::Result<()> {
+/// What no chain needs goes, once there is more of it than may stay.
+pub fn sweep(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "WITH spare AS (SELECT digest FROM plugin WHERE digest NOT IN (SELECT plugin FROM plugin_need))
                DELETE FROM plugin WHERE digest IN (SELECT digest FROM spare) AND (SELECT count(*) FROM spare) > ?1";
-    connection.prepare_cached(sql)?.execute([spare]).map(drop)
+    connection.prepare_cached(sql)?.execute([SPARE_MAX]).map(drop)
 }
 
 /// Those that are not kept.

@@ -42,7 +42,7 @@ fn remove_one(connection: &Connection, head: &Head) -> rusqlite::Result<bool> {
         for table in ["event", "call", "pause", "keyvalue", "outbox", "plugin_need"] {
             connection.execute(&format!("DELETE FROM {table} WHERE chain = ?1"), [chain])?;
         }
-        kept::sweep(connection, 0)?;
+        kept::sweep(connection)?;
     }
     Ok(taken == 1)
 }

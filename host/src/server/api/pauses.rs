@@ -11,7 +11,7 @@ use super::chains::Listed;
 use crate::chain::{Actor, ChainId};
 use crate::digest::Digest;
 use crate::journal::PendingRow;
-use crate::pause::{Decision, Pause};
+use crate::pause::{Decision, Pause, PauseId};
 use crate::report;
 use crate::runner;
 use crate::server::State;
@@ -58,13 +58,12 @@ pub async fn decide(
 
 /// 202 while more people have to say the same.
 fn status(done: &runner::Decision, id: &str) -> StatusCode {
-    let is_open = done.state.pauses.iter().any(|pause| pause.id.0 == id && pause.is_open());
+    let is_open = done.state.pause(&PauseId(id.to_owned())).is_some_and(Pause::is_open);
     if is_open { StatusCode::ACCEPTED } else { StatusCode::OK }
 }
 
 fn answer(done: &runner::Decision, id: &str) -> Value {
-    let pause = done.state.pauses.iter().find(|pause| pause.id.0 == id);
-    report::decision::as_json(done, pause)
+    report::decision::as_json(done, done.state.pause(&PauseId(id.to_owned())))
 }
 
 fn missing() -> Problem {

@@ -48,8 +48,9 @@ pub fn echoing() -> (Server, Arc<Mutex<Vec<String>>>) {
     let seen = Arc::clone(&heads);
     let server = Server::start(move |mut stream| {
         let head = read_head(&mut stream);
+        // Before the answer: whoever has it may look.
+        seen.lock().unwrap().push(head.clone());
         write!(stream, "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{head}", head.len()).unwrap();
-        seen.lock().unwrap().push(head);
     });
     (server, heads)
 }
